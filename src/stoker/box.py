@@ -1,0 +1,130 @@
+"""The one seam to the machine: reading its files, running its programs, asking its clock.
+
+Readers of the machine take a `Box`; tests hand them a recorded one, a folder that holds the files of another machine.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+RUN_LIMIT_S = 10.0
+
+
+class Box(Protocol):
+    """What a reader of the machine may ask."""
+
+    def read(self, path: str) -> str | None:
+        """Returns the file's text, or None where the machine has no such file or keeps it to itself."""
+
+    def run(self, argv: Sequence[str]) -> str | None:
+        """Returns what the program printed, or None where it is missing, fails or outlasts `RUN_LIMIT_S`."""
+
+    def uname(self) -> tuple[str, str, str]:
+        """Returns host name, kernel release and processor architecture."""
+
+    def cpu_count(self) -> int:
+        """Returns how many processors this process may use."""
+
+    def disk_bytes(self, path: str) -> tuple[int, int] | None:
+        """Returns (total, free) of the file system that holds the path, or None where that is unknown."""
+
+
+class LocalBox:
+    """The machine this process runs on."""
+
+    def read(self, path: str) -> str | None:
+        """Reads a file, usually one of the kernel's."""
+        try:
+            return Path(path).read_text(errors="replace")
+        except OSError:
+            return None
+
+    def run(self, argv: Sequence[str]) -> str | None:
+        """Runs a program to its end, without a shell and without input."""
+        try:
+            done = subprocess.run(
+                list(argv), capture_output=True, stdin=subprocess.DEVNULL, timeout=RUN_LIMIT_S, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return (done.stdout + done.stderr).decode(errors="replace")
+
+    def uname(self) -> tuple[str, str, str]:
+        """Asks the kernel."""
+        return platform.node(), platform.release(), platform.machine()
+
+    def cpu_count(self) -> int:
+        """Counts the processors this process may be scheduled on."""
+        return len(os.sched_getaffinity(0))
+
+    def disk_bytes(self, path: str) -> tuple[int, int] | None:
+        """Asks the file system; free is what an ordinary user may still write."""
+        try:
+            found = os.statvfs(path)
+        except OSError:
+            return None
+        return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
+
+class RecordedBox:
+    """Another machine, recorded as a folder: files under `root/`, outputs as `run/WORDS.txt`, `uname` as one line."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, path: str) -> str | None:
+        """Reads the recorded file."""
+        try:
+            return (self.folder / "root" / path.lstrip("/")).read_text()
+        except OSError:
+            return None
+
+    def run(self, argv: Sequence[str]) -> str | None:
+        """Returns the recorded output of these words."""
+        try:
+            return (self.folder / "run" / ("_".join(argv).replace("/", "-") + ".txt")).read_text()
+        except OSError:
+            return None
+
+    def uname(self) -> tuple[str, str, str]:
+        """Returns the recorded names."""
+        host, kernel, arch = (self.folder / "uname").read_text().split()
+        return host, kernel, arch
+
+    def cpu_count(self) -> int:
+        """Counts the processors in the recorded /proc/cpuinfo."""
+        return (self.read("/proc/cpuinfo") or "").count("processor\t")
+
+    def disk_bytes(self, path: str) -> tuple[int, int] | None:  # noqa: ARG002
+        """Returns None: disks are not recorded."""
+        return None
+
+
+def clock_s() -> float:
+    """Returns seconds since the epoch."""
+    return time.time()
+
+
+def start_detached(argv: Sequence[str], log: Path) -> int:
+    """Starts a program that outlives this one, in a session of its own, and returns its pid; raises OSError."""
+    with log.open("ab") as out:
+        started = subprocess.Popen(  # its life is not ours: it is waited for by whoever adopts it
+            list(argv), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd="/"
+        )
+    started.returncode = 0  # not reaped here, so that no warning is given at exit
+    return started.pid
+
+
+def is_running(pid: int) -> bool:
+    """Tells whether a process lives; one that ended and was not waited for yet does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")

@@ -1,0 +1,65 @@
+"""`stoker`: finds the verbs, and turns errors into sentences and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+
+import click
+
+from stoker import __version__
+from stoker.cli import verbs
+from stoker.errors import StokerError
+
+# The order in which a newcomer meets them; a verb that is not named here comes last.
+ORDER = ("up", "ask", "status", "logs", "down", "facts", "serve", "completion")
+EPILOG = """\b
+First steps:
+  stoker up                 serve the bundled demo model
+  stoker ask "Who are you?" talk to it
+  stoker up MODEL.gguf      serve a model of yours
+  stoker status             what runs, since when, and why
+
+Every verb has --help with an example, and --json. Exit codes: 0 done, 1 a fault or failed check, 2 wrong use,
+3 refused, 4 not ready in time."""
+
+
+class Verbs(click.Group):
+    """Lists the verbs' folder; a verb's own imports wait until it runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the verbs, in the order of a newcomer's needs."""
+        names = [found.name for found in pkgutil.iter_modules(verbs.__path__)]
+        return sorted(names, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports one verb."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"{verbs.__name__}.{cmd_name}").COMMAND
+        return command
+
+
+@click.group(
+    cls=Verbs, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="stoker")
+def stoker() -> None:
+    """Tends the LLM engines of this machine: plans, starts, proves and fronts them.
+
+    One OpenAI-compatible address for all of them, and never an answer from another model than the one asked for.
+    """
+
+
+def main() -> None:
+    """Runs the command line; an error becomes a sentence on standard error and an exit code."""
+    try:
+        stoker(prog_name="stoker")
+    except StokerError as problem:
+        click.echo(f"stoker: {problem}", err=True)
+        sys.exit(problem.exit_code)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

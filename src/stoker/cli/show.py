@@ -1,0 +1,86 @@
+"""How things look on a terminal: durations, sizes, tables, JSON."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+import msgspec
+
+from stoker.records import GIB, MIB, ServiceView, State, StatusView
+
+COLOURS = {
+    State.READY: "green", State.FAILED: "red", State.WEDGED: "red", State.BACKOFF: "yellow", State.STOPPED: "bright_black",
+}  # fmt: skip
+HEADINGS = ("service", "model", "state", "since", "address", "memory")
+
+
+def say_json(value: object) -> None:
+    """Prints a record as JSON."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def duration(seconds: float) -> str:
+    """Returns a duration as people say it: '4 s', '12 min', '3 h', '5 d'."""
+    for unit_s, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= unit_s:
+            return f"{int(seconds // unit_s)} {name}"
+    return f"{max(0, int(seconds))} s"
+
+
+def size(count: int | None) -> str:
+    """Returns an amount of memory, or '-' where it is unknown."""
+    if count is None:
+        return "-"
+    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
+
+
+def state(one: State) -> str:
+    """Returns a state in its colour; click drops colours where the output is no terminal."""
+    return click.style(one.value, fg=COLOURS.get(one, "cyan"))
+
+
+def table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Returns a table; cells may hold colours."""
+    widths = [max(len(click.unstyle(row[column])) for row in (headings, *rows)) for column in range(len(headings))]
+    styled = [tuple(click.style(heading, dim=True) for heading in headings), *rows]
+    return "\n".join("  ".join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in styled)
+
+
+def _pad(cell: str, width: int) -> str:
+    return cell + " " * (width - len(click.unstyle(cell)))
+
+
+def status_text(view: StatusView) -> str:
+    """Returns the status as a table with what else there is to say."""
+    daemon = view.daemon
+    if daemon.running and daemon.since is not None:
+        lines = [f"gateway  {view.gateway.url}   key in {view.gateway.key_file}", _daemon_line(view), ""]
+    else:
+        lines = ["The daemon is not running; `stoker up` starts it.", ""]
+    if view.services:
+        lines.append(table(HEADINGS, [_row(service) for service in view.services]))
+    else:
+        lines.append("No service yet: `stoker up` serves the demo model, `stoker up MODEL.gguf` one of yours.")
+    for service in view.services:
+        if service.state is not State.READY or service.restarts:
+            lines.append(f"\n{service.name}: {service.why}")
+        lines += [click.style(f"\n{service.name}: {warning}", fg="yellow") for warning in service.warnings]
+    return "\n".join(lines)
+
+
+def _daemon_line(view: StatusView) -> str:
+    daemon = view.daemon
+    up = duration(time.time() - (daemon.since or time.time()))
+    return f"daemon   pid {daemon.pid}, up {up}, {size(daemon.memory_bytes)}, version {daemon.version}"
+
+
+def _row(service: ServiceView) -> tuple[str, ...]:
+    since = duration(time.time() - service.since)
+    return (service.name, service.model, state(service.state), since, service.address or "-", size(service.memory_bytes))
+
+
+def is_terminal() -> bool:
+    """Tells whether a person looks at the output."""
+    return sys.stdout.isatty()

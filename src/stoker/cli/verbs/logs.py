@@ -1,0 +1,40 @@
+"""`stoker logs`: what an engine printed."""
+
+from __future__ import annotations
+
+import click
+
+HELP = """Print the last lines of a service's engine; with -f go on as it writes.
+
+\b
+Example:
+  stoker logs demo
+  stoker logs demo -f
+  stoker logs demo -n 500 --json
+"""
+
+
+@click.command(help=HELP, short_help="Print what an engine said; -f follows.")
+@click.argument("service", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C.")
+@click.option("-n", "--lines", default=100, show_default=True, type=click.IntRange(1, 100000), help="How many lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of lines.")
+def logs(service: str | None, follow: bool, lines: int, as_json: bool) -> None:
+    """Prints lines from the log file itself, so that it works without a daemon too."""
+    from stoker.cli.show import say_json
+    from stoker.config import find_paths
+    from stoker.flows.logs import find_log, follow_lines, read_tail
+
+    file = find_log(find_paths(), service)
+    tail = read_tail(file, lines)
+    if as_json:
+        say_json(tail)
+        return
+    for line in tail:
+        click.echo(line)
+    if follow:
+        for line in follow_lines(file):
+            click.echo(line)
+
+
+COMMAND = logs

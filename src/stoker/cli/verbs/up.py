@@ -1,0 +1,98 @@
+"""`stoker up`: from nothing to a model that answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from stoker.flows.control import Daemon
+    from stoker.records import ServiceView
+
+HELP = """Serve a model, and wait until it has really answered.
+
+TARGET is a service of stoker.toml, a GGUF file, or a folder that holds one; without it the bundled demo model is served.
+A daemon is started where none runs.
+
+\b
+Example:
+  stoker up
+  stoker up ~/models/qwen3-8b-q4_k_m.gguf --context 8192
+  stoker up demo --speculation draft
+"""
+
+
+@click.command(help=HELP, short_help="Serve a model: the demo, a service, a GGUF file or a folder.")
+@click.argument("target", required=False)
+@click.option("--name", help="The service's name; else it is made from the file's.")
+@click.option("--served-name", help="The name by which clients ask for the model; else the service's.")
+@click.option("--engine", help="The engine: llamacpp.")
+@click.option("--server", help="A llama-server program of yours, instead of the embedded engine.")
+@click.option("--port", type=click.IntRange(1, 65535), help="The engine's own port; else a free one.")
+@click.option("--context", type=int, help="Tokens a request may use.")
+@click.option("--parallel", type=int, help="Requests answered at once.")
+@click.option("--gpu-layers", type=int, help="Layers on the GPU; else the engine decides.")
+@click.option("--speculation", type=click.Choice(["off", "draft", "ngram"]), help="Speculative decoding.")
+@click.option("--draft", help="The draft model for --speculation draft.")
+@click.option("--draft-tokens", type=click.IntRange(1, 64), help="Tokens drafted a step.")
+@click.option("--reasoning", type=click.Choice(["auto", "on", "off"]), help="Whether the model thinks when not told.")
+@click.option("--json", "as_json", is_flag=True, help="Print the service as JSON once it is READY.")
+def up(target: str | None, as_json: bool, **options: object) -> None:
+    """Starts a daemon where needed, then the service, then asks it a question."""
+    from stoker.cli.show import say_json
+    from stoker.config import find_paths, read_config
+    from stoker.flows.planning import find_wish, with_options
+    from stoker.flows.up import check_ready, ensure_daemon, follow
+
+    paths = find_paths()
+    wish = with_options(find_wish(target, read_config(paths.config)), options)
+    daemon = ensure_daemon(paths)
+    view = daemon.up(wish)
+    for view in follow(daemon, view):
+        if not as_json:
+            _say_change(view)
+    check_ready(view, [] if view.state == "READY" else daemon.tail(view.name, 12))
+    if as_json:
+        say_json(view)
+        return
+    _prove(daemon, view)
+    _say_next(daemon, view, str(paths.key_file))
+
+
+COMMAND = up
+
+
+def _say_change(view: ServiceView) -> None:
+    from stoker.cli.show import state
+
+    click.echo(f"{view.name}  {state(view.state)}  {click.style(view.why, dim=True)}")
+
+
+def _prove(daemon: Daemon, view: ServiceView) -> None:
+    """Asks through the gateway, as every client will: this is the first real token."""
+    from stoker.flows.ask import ask
+
+    first = next(ask(daemon, view.model, "Who are you?", think=False, max_tokens=24, temperature=0), None)
+    if first is not None:
+        click.echo(f"{view.name}  answered through the gateway, first token after {first.after_s * 1000:.0f} ms")
+
+
+def _say_next(daemon: Daemon, view: ServiceView, key_file: str) -> None:
+    body = f'{{"model": "{view.model}", "messages": [{{"role": "user", "content": "Who are you?"}}]}}'
+    click.echo(f"""
+  address  {daemon.url}/v1
+  model    {view.model}
+  key      {daemon.key}   (kept in {key_file})
+
+Try it:
+  curl {daemon.url}/v1/chat/completions \\
+    -H "Authorization: Bearer $(cat {key_file})" \\
+    -H "Content-Type: application/json" \\
+    -d '{body}'
+
+Then:
+  stoker ask "Who are you?"      talk to it
+  stoker status                  what runs, since when, and why
+  stoker up MODEL.gguf           serve a model of yours
+  stoker down                    stop everything""")

@@ -1,0 +1,182 @@
+"""`stoker.toml` and the XDG folders, turned into one typed Config; an unknown key is an error that names its path."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from stoker.errors import WrongUse
+from stoker.records import MIB, Record, Wish
+
+SERVICE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+DEMO = "demo"
+T = TypeVar("T", bound=Record)
+
+
+class GatewayConfig(Record, frozen=True):
+    """The `[gateway]` table."""
+
+    host: str = "127.0.0.1"
+    port: int = 8700
+    allowed_hosts: tuple[str, ...] = ()
+    body_limit_bytes: int = 32 * MIB
+    head_limit_s: float = 15.0
+    body_limit_s: float = 60.0
+    engine_silence_limit_s: float = 900.0
+
+
+class LimitsConfig(Record, frozen=True):
+    """The `[limits]` table: every wait has one, and its name is what an error calls it."""
+
+    memory_wait_s: float = 120.0
+    load_s: float = 1800.0
+    prove_s: float = 300.0
+    drain_s: float = 30.0
+    stop_grace_s: float = 15.0
+    settle_s: float = 120.0
+    restart_window_s: float = 600.0
+    restarts: int = 3
+    memory_floor_bytes: int = 512 * MIB
+    log_bytes: int = 16 * MIB
+
+
+class Config(Record, frozen=True):
+    """Everything that `stoker.toml` says, checked."""
+
+    gateway: GatewayConfig = GatewayConfig()
+    limits: LimitsConfig = LimitsConfig()
+    services: dict[str, Wish] = {}
+    source: str | None = None
+
+
+class Paths(Record, frozen=True):
+    """Where Stoker keeps things; nothing is written elsewhere."""
+
+    state: Path
+    config: Path
+
+    @property
+    def key_file(self) -> Path:
+        """The gateway's key, mode 0600."""
+        return self.state / "gateway.key"
+
+    @property
+    def engine_key_file(self) -> Path:
+        """The key between the daemon and its engines, mode 0600."""
+        return self.state / "engine.key"
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.state / "stoker.db"
+
+    @property
+    def lock(self) -> Path:
+        """The file whose lock says which daemon owns this folder."""
+        return self.state / "daemon.lock"
+
+    @property
+    def daemon_log(self) -> Path:
+        """What the daemon itself has to say."""
+        return self.state / "daemon.log"
+
+    @property
+    def address_file(self) -> Path:
+        """The address of the daemon that owns this folder."""
+        return self.state / "daemon.address"
+
+    def engine_log(self, service: str) -> Path:
+        """What one service's engine prints."""
+        return self.state / "logs" / f"{service}.log"
+
+
+def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
+    """Returns the XDG folders; `STOKER_STATE` and `STOKER_CONFIG` move them."""
+    home = Path(environment.get("HOME") or "/")
+    state = environment.get("STOKER_STATE") or Path(environment.get("XDG_STATE_HOME") or home / ".local/state") / "stoker"
+    config = environment.get("STOKER_CONFIG") or (
+        Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "stoker" / "stoker.toml"
+    )
+    return Paths(state=Path(state).absolute(), config=Path(config).absolute())
+
+
+def read_config(path: Path) -> Config:
+    """Reads `stoker.toml`; a missing file is an empty one. Raises WrongUse with the path of what is wrong."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return Config()
+    except OSError as problem:
+        raise WrongUse(f"{path} cannot be read", why=str(problem)) from problem
+    try:
+        tree = tomllib.loads(text.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise WrongUse(f"{path} is not valid TOML", why=str(problem), next_step="mend that line and try again") from problem
+    return parse_config(tree, str(path))
+
+
+def parse_config(tree: Mapping[str, Any], source: str) -> Config:
+    """Turns a parsed TOML tree into a Config."""
+    _check_keys(tree, {"gateway", "limits", "service"}, "", source)
+    services = {
+        name: _parse_table({"name": _check_name(name, source), **table}, Wish, f"service.{name}", source)
+        for name, table in _tables(tree, "service", source).items()
+    }
+    return Config(
+        gateway=_parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source),
+        limits=_parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
+        services=services,
+        source=source,
+    )
+
+
+def _tables(tree: Mapping[str, Any], name: str, source: str) -> dict[str, Mapping[str, Any]]:
+    found = tree.get(name, {})
+    if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
+        raise WrongUse(f"{source}: `{name}` should hold tables", next_step=f"write [{name}.NAME] and the keys below it")
+    return found
+
+
+def _check_name(name: str, source: str) -> str:
+    if SERVICE_NAME.fullmatch(name) is None:
+        raise WrongUse(
+            f"{source}: `{name}` cannot be a service's name",
+            next_step="use lower-case letters, digits, '.', '_' and '-', starting with a letter or digit",
+        )
+    return name
+
+
+def _check_keys(table: Mapping[str, Any], known: set[str], path: str, source: str) -> None:
+    for key in table:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            raise WrongUse(
+                f"{source}: unknown key `{f'{path}.{key}'.lstrip('.')}`",
+                why="a mistyped key would be ignored in silence, so none is",
+                next_step=f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(sorted(known))}",
+            )
+
+
+def _parse_table(table: object, kind: type[T], path: str, source: str) -> T:
+    if not isinstance(table, dict):
+        raise WrongUse(f"{source}: `{path}` should be a table")
+    _check_keys(table, set(kind.__struct_fields__), path, source)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as problem:
+        where = str(problem).replace("$.", f"{path}.")
+        raise WrongUse(f"{source}: {where}", next_step=f"see docs/configuration.md, table [{path.split('.')[0]}]") from problem
+
+
+def demo_model(draft: bool = False) -> Path:
+    """Returns the bundled demo model, or its draft model."""
+    folder = resources.files("stoker") / "demo_model"
+    return Path(str(folder / ("stoker-demo-draft-Q8_0.gguf" if draft else "stoker-demo-Q8_0.gguf")))

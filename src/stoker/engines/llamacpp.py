@@ -1,0 +1,89 @@
+"""llama.cpp: the server inside the `xllamacpp` wheel in a process of its own, or a `llama-server` of the user's.
+
+Both take the same words, since the embedded one reads llama-server's flags. Source: `llama-server --help`, build 11549.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from stoker.records import LaunchSpec, Plan, Setting
+
+EMBEDDED_MODULE = "stoker.supervise.embedded"
+KEY_VARIABLE = "LLAMA_API_KEY"  # in the environment and not in argv, which every user of the machine may read
+
+SWITCHES = {
+    "context_total": "--ctx-size",
+    "parallel": "--parallel",
+    "gpu_layers": "--n-gpu-layers",
+    "speculation_type": "--spec-type",
+    "draft_model": "--spec-draft-model",
+    "draft_tokens": "--spec-draft-n-max",
+    "reasoning": "--reasoning",
+}
+
+# Each sign: what the log says, and what it means to the person who reads it.
+SIGNS = (
+    (r"unknown model architecture: '([^']+)'", "this build of llama.cpp does not know the architecture {0}"),
+    (r"tensor '([^']+)' data is not within the file bounds", "the model file is cut short or damaged (tensor {0})"),
+    (r"couldn't bind|address already in use", "its port was taken by another program"),
+    (r"failed to allocate (?:\S+ )?buffer|out of memory|cudaMalloc failed|bad_alloc", "it ran out of memory while loading"),
+    (r"(?:draft model|draft).*(?:vocab|tokenizer).*(?:not|mis)", "the draft model's tokenizer is not the model's"),
+    (r"error loading model: (.+)", "llama.cpp could not load the model: {0}"),
+    (r"failed to load model|error loading model", "llama.cpp could not load the model"),
+)
+
+
+class LlamaCpp:
+    """llama.cpp's server, embedded or external."""
+
+    name = "llamacpp"
+    metrics = {
+        "prompt_tokens_total": "llamacpp:prompt_tokens_total",
+        "generated_tokens_total": "llamacpp:tokens_predicted_total",
+        "draft_tokens_total": "llamacpp:spec_decode_num_draft_tokens_total",
+        "accepted_tokens_total": "llamacpp:spec_decode_num_accepted_tokens_total",
+        "drafts_total": "llamacpp:spec_decode_num_drafts_total",
+        "requests_running": "llamacpp:requests_processing",
+        "requests_waiting": "llamacpp:requests_deferred",
+    }
+
+    def render(self, plan: Plan, port: int) -> LaunchSpec:
+        """Returns llama-server's words for a plan; the program is this Python unless the user named a server."""
+        program = (plan.server,) if plan.server else (sys.executable, "-P", "-m", EMBEDDED_MODULE)
+        return LaunchSpec(
+            argv=(
+                *program, "--model", plan.model_path, "--alias", plan.model, "--host", "127.0.0.1", "--port", str(port),
+                "--metrics", "--jinja", "--no-webui",
+                *(word for setting in plan.settings for word in _words(setting)),
+            ),  # fmt: skip
+            environment=(),
+            health_path="/health",
+            key_variable=KEY_VARIABLE,
+        )
+
+    def version_argv(self, server: str | None) -> tuple[str, ...] | None:
+        """Returns the words that ask an external server for its version."""
+        return (server, "--version") if server else None
+
+    def parse_version(self, printed: str) -> str | None:
+        """Returns the build in 'version: 11549 (abc1234)'."""
+        found = re.search(r"version:\s*(\S+)", printed)
+        return found[1] if found else None
+
+    def explain(self, lines: list[str]) -> str | None:
+        """Returns the first known sign, the most telling kinds first."""
+        for pattern, meaning in SIGNS:
+            for line in lines:
+                if found := re.search(pattern, line, re.IGNORECASE):
+                    return meaning.format(*found.groups())
+        return None
+
+
+def _words(setting: Setting) -> tuple[str, ...]:
+    switch = SWITCHES.get(setting.name)
+    return (switch, str(setting.value)) if switch else ()
+
+
+ENGINE = LlamaCpp()

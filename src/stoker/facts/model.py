@@ -1,0 +1,96 @@
+"""Reads what a model on disk is, and refuses one that cannot be loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from stoker.errors import Refused
+from stoker.facts.gguf import Header, read_header
+from stoker.records import Model
+
+KV_VALUE_BYTES = 2  # an f16 cache, llama.cpp's default
+
+
+def read_model(path: Path) -> Model:
+    """Returns the model in a GGUF file, or in a folder that holds one; raises Refused with what is wrong."""
+    file = _find_gguf(path)
+    header = read_header(file)
+    _check_whole(file, header)
+    return _describe(file, header)
+
+
+def _find_gguf(path: Path) -> Path:
+    if not path.exists():
+        close = sorted(path.parent.glob("*.gguf"))[:3] if path.parent.is_dir() else []
+        hint = f"there is: {', '.join(file.name for file in close)}" if close else "check the path"
+        raise Refused(f"there is no model at {path}", why=f"the path does not exist; {hint}")
+    if path.is_file():
+        return path
+    found = sorted(path.glob("*.gguf"))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(file.name for file in found[:6])
+        raise Refused(f"{path} holds {len(found)} GGUF files", why=names, next_step="name the one to serve")
+    why = "it is empty" if not any(path.iterdir()) else "none of its files ends in .gguf"
+    raise Refused(f"there is no model in {path}", why=why, next_step="name a GGUF file, or a folder that holds one")
+
+
+def _check_whole(file: Path, header: Header) -> None:
+    if not header.tensors or "general.architecture" not in header.pairs:
+        raise Refused(f"{file} holds no model", why="its header names no architecture or no tensors")
+    ends = [tensor.offset_bytes + (tensor.stored_bytes or 0) for tensor in header.tensors]
+    need_bytes, have_bytes = header.data_offset_bytes + max(ends), file.stat().st_size
+    if have_bytes < need_bytes:
+        raise Refused(
+            f"{file} is cut short",
+            why=f"its tensors end at byte {need_bytes:,}, the file at byte {have_bytes:,}",
+            next_step="fetch it again",
+        )
+
+
+def _describe(file: Path, header: Header) -> Model:
+    architecture = str(header.pairs["general.architecture"])
+    return Model(
+        path=str(file.resolve()),
+        name=str(header.pairs.get("general.name") or file.stem),
+        architecture=architecture,
+        file_bytes=file.stat().st_size,
+        parameters=sum(tensor.elements for tensor in header.tensors),
+        quantisation=Counter(_weights_by_type(header)).most_common(1)[0][0],
+        context_tokens=_whole(header, f"{architecture}.context_length"),
+        kv_bytes_per_token=_kv_bytes_per_token(header, architecture),
+        vocabulary_hash=_text(header, "tokenizer.ggml.tokens"),
+        has_chat_template="tokenizer.chat_template" in header.pairs,
+        licence=_text(header, "general.license"),
+    )
+
+
+def _weights_by_type(header: Header) -> dict[str, int]:
+    elements: Counter[str] = Counter()
+    for tensor in header.tensors:
+        elements[tensor.type_name] += tensor.elements
+    return elements
+
+
+def _text(header: Header, key: str) -> str | None:
+    found = header.pairs.get(key)
+    return str(found) if found is not None else None
+
+
+def _whole(header: Header, key: str) -> int | None:
+    found = header.pairs.get(key)
+    return found if isinstance(found, int) and found >= 0 else None
+
+
+def _kv_bytes_per_token(header: Header, architecture: str) -> int | None:
+    """Counts keys and values of every layer; None where a head count differs by layer or is not said."""
+    layers, heads = _whole(header, f"{architecture}.block_count"), _whole(header, f"{architecture}.attention.head_count")
+    kv_heads = _whole(header, f"{architecture}.attention.head_count_kv") or heads
+    width = _whole(header, f"{architecture}.embedding_length")
+    if not (layers and heads and kv_heads and width):
+        return None
+    key_width = _whole(header, f"{architecture}.attention.key_length") or width // heads
+    value_width = _whole(header, f"{architecture}.attention.value_length") or width // heads
+    return layers * kv_heads * (key_width + value_width) * KV_VALUE_BYTES

@@ -1,0 +1,1 @@
+"""One file a use: the only code that joins rooms."""

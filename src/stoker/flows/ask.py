@@ -1,0 +1,63 @@
+"""Asks a model through the gateway, as any client would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from stoker.errors import Refused, StokerError
+from stoker.flows.control import Daemon
+from stoker.records import State
+
+
+class Piece(NamedTuple):
+    """A piece of the answer, and how long after the question it came."""
+
+    text: str
+    is_thought: bool
+    after_s: float
+
+
+def choose_model(daemon: Daemon, wanted: str | None) -> str:
+    """Returns the model to ask: the one named, or the only one that is READY."""
+    if wanted is not None:
+        return wanted
+    services = daemon.status().services
+    ready = [service.model for service in services if service.state is State.READY]
+    if len(ready) == 1:
+        return ready[0]
+    states = ", ".join(f"{service.model} ({service.state})" for service in services) or "none"
+    raise Refused(
+        "name the model to ask with --model" if ready else "no model is READY",
+        why=f"models here: {states}",
+        next_step="" if ready else "`stoker up` starts one",
+    )
+
+
+def ask(daemon: Daemon, model: str, question: str, *, think: bool, max_tokens: int, temperature: float | None) -> Iterator[Piece]:
+    """Yields the answer as it comes; raises StokerError where the gateway refuses or the stream breaks."""
+    body: dict[str, Any] = {
+        "model": model, "stream": True, "max_tokens": max_tokens, "messages": [{"role": "user", "content": question}],
+    }  # fmt: skip
+    if temperature is not None:
+        body["temperature"] = temperature
+    if think:
+        body["chat_template_kwargs"] = {"enable_thinking": True}
+    begun = time.monotonic()
+    for line in daemon.stream("POST", "/v1/chat/completions", body):
+        yield from _pieces(line, begun)
+
+
+def _pieces(line: bytes, begun: float) -> Iterator[Piece]:
+    if not line.startswith(b"data: {"):
+        return
+    event: dict[str, Any] = msgspec.json.decode(line[len(b"data: ") :])
+    if "error" in event:
+        raise StokerError(event["error"]["message"])
+    delta = (event.get("choices") or [{}])[0].get("delta", {})
+    for field in ("reasoning_content", "content"):
+        if text := delta.get(field):
+            yield Piece(text, field == "reasoning_content", time.monotonic() - begun)

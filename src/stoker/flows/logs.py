@@ -1,0 +1,48 @@
+"""Reads what an engine printed, and goes on reading if asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from stoker.config import SERVICE_NAME, Paths
+from stoker.errors import WrongUse
+
+TAIL_BYTES = 512 * 1024
+POLL_S = 0.1
+
+
+def find_log(paths: Paths, name: str | None) -> Path:
+    """Returns the log of a service, or of the only one there is; raises WrongUse with the names that exist."""
+    logs = {file.stem: file for file in sorted(paths.engine_log("x").parent.glob("*.log"))}
+    if name is None and len(logs) == 1:
+        return next(iter(logs.values()))
+    if name is None or SERVICE_NAME.fullmatch(name) is None or name not in logs:
+        known = ", ".join(logs) or "none yet"
+        what = "name a service" if name is None else f"there is no log of a service called `{name}`"
+        raise WrongUse(what, next_step=f"logs here: {known}")
+    return logs[name]
+
+
+def read_tail(file: Path, count: int) -> list[str]:
+    """Returns the last lines of a file."""
+    with file.open("rb") as source:
+        source.seek(max(0, file.stat().st_size - TAIL_BYTES))
+        return source.read().decode(errors="replace").splitlines()[-count:]
+
+
+def follow_lines(file: Path) -> Iterator[str]:
+    """Yields lines as they are written, through rotations, until the reader stops."""
+    position, partial = file.stat().st_size, ""
+    while True:
+        if file.exists() and file.stat().st_size < position:
+            position = 0
+        with file.open("rb") as source:
+            source.seek(position)
+            new = source.read()
+        position += len(new)
+        *lines, partial = (partial + new.decode(errors="replace")).split("\n")
+        yield from lines
+        if not new:
+            time.sleep(POLL_S)

@@ -1,0 +1,83 @@
+"""What is so, with a daemon or without one."""
+
+from __future__ import annotations
+
+from stoker.box import clock_s
+from stoker.config import Paths
+from stoker.flows.control import find_daemon
+from stoker.flows.ownership import read_owner
+from stoker.records import WITHOUT_ENGINE, DaemonView, GatewayView, SavedService, Service, ServiceView, State, StatusView
+
+UNATTENDED = "no daemon attends to it; `stoker up` starts one, which takes the engine back"
+
+
+def read_status(paths: Paths) -> StatusView:
+    """Returns the status as the daemon tells it, or what its state folder tells where none answers."""
+    if daemon := find_daemon(paths):
+        return daemon.status()
+    owner = read_owner(paths)
+    url = paths.address_file.read_text().strip() if paths.address_file.exists() else ""
+    return StatusView(
+        gateway=GatewayView(f"{url}/v1" if url else "", str(paths.key_file)),
+        daemon=DaemonView(False, owner.pid if owner else None, owner.since if owner else None, None, None),
+        services=_read_saved(paths),
+    )
+
+
+def _read_saved(paths: Paths) -> tuple[ServiceView, ...]:
+    if not paths.database.exists():
+        return ()
+    from stoker.store.services import ServiceStore
+
+    store = ServiceStore(paths.database)
+    try:
+        return tuple(_as_left(saved) for saved in store.read_all())
+    finally:
+        store.close()
+
+
+def _as_left(saved: SavedService) -> ServiceView:
+    from stoker.supervise.process import find_adopted
+
+    plan, service, handle = saved.plan, saved.service, saved.handle
+    process = find_adopted(handle) if handle else None
+    lives = process is not None
+    if process is not None:
+        process.close()
+    gone = not lives and service.state not in WITHOUT_ENGINE
+    return ServiceView(
+        name=plan.service, model=plan.model, engine=plan.engine,
+        state=State.STOPPED if gone else service.state, since=service.since,
+        why="its engine ended while no daemon ran" if gone else UNATTENDED if lives else service.why,
+        address=f"http://127.0.0.1:{handle.port}" if handle and lives else None,
+        pid=handle.pid if handle and lives else None,
+        memory_bytes=None, memory_need_bytes=plan.memory_need_bytes, restarts=len(service.restarts),
+        plan_id=plan.plan_id, exit_code=service.code,
+    )  # fmt: skip
+
+
+def end_unattended(paths: Paths, service: str | None) -> list[str]:
+    """Ends engines that no daemon attends to, of one service or of all; returns the names of those services."""
+    import asyncio
+
+    from stoker.flows.ownership import instance_of, own_state
+    from stoker.supervise.process import Group, find_marked, stop_group
+
+    prefix = f"{instance_of(paths)}/{service + '/' if service else ''}"
+    found = {marker.split("/")[1] for _, marker in find_marked(prefix)}
+    if paths.database.exists():
+        with own_state(paths, "down"):
+            asyncio.run(stop_group(Group(prefix), grace_s=15.0, kill_limit_s=10.0))
+            _save_stopped(paths, service)
+    return sorted(found)
+
+
+def _save_stopped(paths: Paths, service: str | None) -> None:
+    from stoker.store.services import ServiceStore
+
+    store = ServiceStore(paths.database)
+    for saved in store.read_all():
+        if service in (None, saved.plan.service):
+            stopped = Service(State.STOPPED, clock_s(), "you asked for it", launch=saved.service.launch)
+            store.write(SavedService(saved.plan, stopped))
+    store.close()

@@ -1,0 +1,75 @@
+"""Brings a service up: a daemon where none runs, the wish, and the wait until it is READY or has failed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from stoker.box import is_running, start_detached
+from stoker.config import Paths
+from stoker.errors import BY_EXIT_CODE, NotReadyInTime, StokerError
+from stoker.flows.control import Daemon, find_daemon
+from stoker.flows.ownership import make_state_folder, read_owner
+from stoker.records import AT_REST, ServiceView, State
+
+DAEMON_LIMIT_S = 20.0
+POLL_S = 0.02
+TELLING_LINES = 12
+
+
+def ensure_daemon(paths: Paths) -> Daemon:
+    """Returns the running daemon, or starts one; raises StokerError with its last words where it does not come up."""
+    if daemon := find_daemon(paths):
+        return daemon
+    make_state_folder(paths)
+    said_before_bytes = paths.daemon_log.stat().st_size if paths.daemon_log.exists() else 0
+    pid = start_detached((sys.executable, "-P", "-m", "stoker", "serve"), paths.daemon_log)
+    end = time.monotonic() + DAEMON_LIMIT_S
+    while time.monotonic() < end:
+        if daemon := find_daemon(paths):
+            return daemon
+        if not is_running(pid) and read_owner(paths) is None:
+            raise _did_not_start(paths.daemon_log, said_before_bytes)
+        time.sleep(POLL_S)
+    raise NotReadyInTime(
+        f"the daemon did not answer within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}"
+    )
+
+
+def _did_not_start(log: Path, from_bytes: int) -> StokerError:
+    with log.open("rb") as file:
+        file.seek(from_bytes)
+        said = file.read().decode(errors="replace").strip().splitlines()
+    if said:
+        last_words = "\n".join(line.removeprefix("stoker: ") for line in said[-TELLING_LINES:])
+        return StokerError(f"the daemon did not start: {last_words}")
+    return StokerError("the daemon did not start", why="it said nothing", next_step=f"read {log}")
+
+
+def follow(daemon: Daemon, view: ServiceView) -> Iterator[ServiceView]:
+    """Yields the service at each change of state until it is READY or rests; the caller judges the last one."""
+    yield view
+    left_rest = False
+    while not (view.state in AT_REST and left_rest):
+        left_rest = left_rest or view.state not in AT_REST
+        before = view.state
+        view = daemon.wait(view.name, before)
+        if view.state is not before:
+            yield view
+        elif view.state is State.READY:
+            return
+        left_rest = True
+
+
+def check_ready(view: ServiceView, tail: list[str]) -> None:
+    """Raises the error that fits where a service did not become READY."""
+    if view.state is State.READY:
+        return
+    kind = BY_EXIT_CODE.get(view.exit_code, StokerError)
+    said = "\n".join(f"    {line}" for line in tail[-TELLING_LINES:])
+    raise kind(
+        f"{view.name} is {view.state}: {view.why}" + (f"\n  its engine's last words:\n{said}" if said else ""),
+        next_step=f"`stoker logs {view.name}` shows all it said",
+    )

@@ -1,0 +1,254 @@
+"""One client's connection: parses requests with limits, hands them on one at a time, and writes what is replied."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, cast
+from urllib.parse import unquote
+
+import httptools
+
+from stoker.gateway.exchange import Exchange, Headers, Request
+from stoker.gateway.refusals import refuse
+
+HEAD_LIMIT_BYTES = 64 * 1024
+IDLE_LIMIT_S = 75.0
+LINGER_S = 5.0
+LINGER_BYTES = 256 * 1024**2
+WRITE_BUFFER_BYTES = 256 * 1024
+
+
+class Limits(NamedTuple):
+    """How much and how long a client may take."""
+
+    body_bytes: int
+    head_s: float
+    body_s: float
+
+
+class ClientConnection(asyncio.Protocol):
+    """Speaks HTTP/1.1 with one client; `handle` is called with each whole request."""
+
+    def __init__(
+        self, handle: Callable[[Exchange], None], limits: Limits, register: Callable[[ClientConnection, bool], None]
+    ) -> None:
+        self._handle = handle
+        self._limits = limits
+        self._register = register
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: deque[Request] = deque()
+        self._exchange: Exchange | None = None
+        self._lingering_bytes: int | None = None
+        self._paused = False
+        self._parser = httptools.HttpRequestParser(self)
+        self._head_bytes = 0
+        self._in_body = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self._url = b""
+        self._headers: Headers = []
+        self._body: list[bytes] = []
+        self._body_bytes = 0
+
+    # What the event loop tells.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begins to wait for a request."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self._register(self, True)
+        self._arm(self._limits.head_s, self._transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        """Parses what came; what is malformed or too large is refused."""
+        if self._lingering_bytes is not None:
+            self._linger(len(data))
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._refuse(_Refused(400, "upgrade_not_offered", "This server offers no upgrade of the connection."))
+        except httptools.HttpParserError as problem:
+            malformed = _Refused(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
+            self._refuse(problem.__context__ if isinstance(problem.__context__, _Refused) else malformed)
+        else:
+            self._head_bytes += 0 if self._in_body else len(data)
+            if self._head_bytes > HEAD_LIMIT_BYTES:
+                self._refuse(_head_too_large())
+
+    def eof_received(self) -> bool:
+        """Closes: a client that half-closes has left."""
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tells whoever writes the reply that the client has left."""
+        self._disarm()
+        self._register(self, False)
+        if self._exchange is not None:
+            self._exchange.gone()
+            self._exchange = None
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than the engine writes."""
+        self._paused = True
+        if self._exchange is not None:
+            self._exchange.on_pause()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._paused = False
+        if self._exchange is not None:
+            self._exchange.on_resume()
+
+    # What the parser tells.
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._clear()
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the request's target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header."""
+        self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """Refuses a body that says it will be too large, before it is sent."""
+        self._in_body = True
+        if len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers) > HEAD_LIMIT_BYTES:
+            raise _head_too_large()
+        self._arm(self._limits.body_s, self._transport.close)
+        length = next((value for name, value in self._headers if name == b"content-length"), b"0")
+        if int(length) > self._limits.body_bytes:
+            raise self._too_large()
+        if any(name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers):
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._body_bytes += len(body)
+        if self._body_bytes > self._limits.body_bytes:
+            raise self._too_large()
+        self._body.append(body)
+
+    def _too_large(self) -> _Refused:
+        limit_mib = self._limits.body_bytes / 1024**2
+        message = f"The request's body is over {limit_mib:.0f} MiB (gateway.body_limit_bytes in stoker.toml)."
+        return _Refused(413, "body_too_large", message)
+
+    def on_message_complete(self) -> None:
+        """A whole request is there; it waits for its turn if another is being answered."""
+        self._disarm()
+        self._in_body = False
+        self._head_bytes = 0
+        self._waiting.append(self._request())
+        if self._exchange is None:
+            self._next()
+        else:
+            self._transport.pause_reading()
+
+    def _request(self) -> Request:
+        target, _, query = self._url.partition(b"?")
+        return Request(
+            method=self._parser.get_method().decode(),
+            path=unquote(target.decode("latin-1")),
+            query=query,
+            headers=self._headers,
+            body=b"".join(self._body),
+            http_version=self._parser.get_http_version(),
+            keep_alive=self._parser.should_keep_alive(),
+        )
+
+    # What is replied.
+
+    def _next(self) -> None:
+        request = self._waiting.popleft()
+        exchange = self._exchange = Exchange(request, self, [])
+        self._handle(exchange)
+        if self._paused and not exchange.done:
+            exchange.on_pause()
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes to the client."""
+        self._transport.write(data)
+
+    def finish(self, keep_alive: bool) -> None:
+        """Ends a reply and turns to the next request, or closes."""
+        self._exchange = None
+        if not keep_alive or self._lingering_bytes is not None:
+            self._transport.close()
+        elif self._waiting:
+            self._loop.call_soon(self._next_if_idle)
+        else:
+            self._transport.resume_reading()
+            self._arm(IDLE_LIMIT_S, self._transport.close)
+
+    def _next_if_idle(self) -> None:
+        if self._exchange is None and self._waiting and not self._transport.is_closing():
+            self._next()
+
+    def abort(self) -> None:
+        """Cuts the connection."""
+        self._exchange = None
+        self._transport.abort()
+
+    def close_when_idle(self) -> None:
+        """Closes now, or after the reply that is being written."""
+        if self._exchange is None:
+            self._transport.close()
+
+    def cut(self) -> None:
+        """Closes now; a reply that is being written is not whole."""
+        self._transport.abort()
+
+    def _refuse(self, refusal: _Refused) -> None:
+        """Answers a request that could not be read, then reads on for a while: a reset would swallow the answer."""
+        self._disarm()
+        if self._exchange is None:
+            request = Request("GET", "", b"", self._headers, b"", "1.1", keep_alive=False)
+            refuse(Exchange(request, _Last(self._transport), []), refusal.status, refusal.code, refusal.message)
+        self._lingering_bytes = 0
+        self._arm(LINGER_S, self._transport.abort)
+
+    def _linger(self, size_bytes: int) -> None:
+        self._lingering_bytes = (self._lingering_bytes or 0) + size_bytes
+        if self._lingering_bytes > LINGER_BYTES:
+            self._transport.abort()
+
+    def _arm(self, limit_s: float, then: Callable[[], None]) -> None:
+        self._disarm()
+        self._timer = self._loop.call_later(limit_s, then)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class _Last:
+    """The wire of a last reply: the connection lingers instead of closing."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.write = transport.write
+
+    def finish(self, keep_alive: bool) -> None:
+        """Leaves the closing to the connection."""
+
+    def abort(self) -> None:
+        """Leaves the closing to the connection."""
+
+
+def _head_too_large() -> _Refused:
+    return _Refused(431, "head_too_large", f"The request's head is over {HEAD_LIMIT_BYTES // 1024} KiB.")
+
+
+class _Refused(Exception):  # noqa: N818 - not an error of ours
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message

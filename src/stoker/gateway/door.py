@@ -1,0 +1,234 @@
+"""Decides who answers a request: the engine of the model it names, the control API, or an error that says why."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Coroutine
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from stoker.config import GatewayConfig
+from stoker.gateway.asgi import App, run_app
+from stoker.gateway.connection import ClientConnection, Limits
+from stoker.gateway.exchange import Exchange
+from stoker.gateway.metrics import GatewayMetrics
+from stoker.gateway.refusals import BAD_REQUEST, JSON, refuse
+from stoker.gateway.relay import Relay, identity
+from stoker.records import Endpoint, State
+
+RELAYED = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+REQUEST_ID_LIMIT_BYTES = 128
+logger = logging.getLogger("stoker.gateway")
+
+
+class Entry(NamedTuple):
+    """One service as the door knows it; `endpoint` is None unless it is READY."""
+
+    service: str
+    model: str
+    state: State
+    since: float
+    why: str
+    context_tokens: int | None
+    endpoint: Endpoint | None
+    retry_after_s: int
+
+
+class Directory(Protocol):
+    """Who serves what, at this moment."""
+
+    def entries(self) -> list[Entry]:
+        """Returns all services."""
+
+
+class _Named(msgspec.Struct):
+    model: str
+
+
+class Door:
+    """Answers every request that comes in. `key` is what clients must show; `engine_key` is what engines are shown."""
+
+    def __init__(
+        self, config: GatewayConfig, directory: Directory, app: App, metrics: GatewayMetrics, key: str, engine_key: str
+    ) -> None:
+        self._config = config
+        self._directory = directory
+        self._app = app
+        self._metrics = metrics
+        self._key = key.encode()
+        self._engine_key = engine_key
+        self._hosts = LOOPBACK_NAMES | {config.host, *config.allowed_hosts}
+        self._limits = Limits(config.body_limit_bytes, config.head_limit_s, config.body_limit_s)
+        self._connections: set[ClientConnection] = set()
+        self._in_flight: Counter[str] = Counter()
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def in_flight(self, service: str) -> int:
+        """Returns how many requests a service is answering."""
+        return self._in_flight[service]
+
+    async def run(self, tasks: asyncio.TaskGroup) -> asyncio.Server:
+        """Begins to listen; requests live in the given TaskGroup. Raises OSError where the address is taken."""
+        self._tasks = tasks
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(
+            lambda: ClientConnection(self.handle, self._limits, self._register),
+            self._config.host, self._config.port, backlog=1024,
+        )  # fmt: skip
+
+    def close_idle(self) -> None:
+        """Closes the connections that wait for a next request."""
+        for connection in list(self._connections):
+            connection.close_when_idle()
+
+    def cut_all(self) -> None:
+        """Cuts every connection that is left."""
+        for connection in list(self._connections):
+            connection.cut()
+
+    def _register(self, connection: ClientConnection, is_open: bool) -> None:
+        (self._connections.add if is_open else self._connections.discard)(connection)
+
+    def handle(self, exchange: Exchange) -> None:
+        """Answers one request."""
+        exchange.extra = [(b"x-request-id", _request_id(exchange))]
+        exchange.on_done = lambda: self._metrics.count(exchange.request.path, exchange.status)
+        path = exchange.request.path
+        if not self._is_for_us(exchange):
+            return
+        if path == "/health":
+            exchange.reply(200, [JSON], b'{"status":"ok"}')
+        elif not self._is_allowed(exchange):
+            message = "The key is missing or wrong. Send `Authorization: Bearer KEY`; `stoker status` names the key's file."
+            challenge = [(b"www-authenticate", b"Bearer")]
+            refuse(exchange, 401, "invalid_api_key", message, kind="authentication_error", headers=challenge)
+        elif path in RELAYED:
+            self._relay(exchange)
+        elif path == "/v1/models":
+            self._list_models(exchange)
+        elif path == "/metrics":
+            exchange.reply(200, [(b"content-type", self._metrics.content_type)], self._metrics.render())
+        elif path.startswith("/v1/"):
+            refuse(exchange, 404, "unknown_path", f"There is no {path} here.")
+        else:
+            self._spawn(run_app(self._app, exchange), exchange)
+
+    def _is_for_us(self, exchange: Exchange) -> bool:
+        """Refuses what a web page may have made the user's browser send (DNS rebinding, cross-site requests)."""
+        host, origin = exchange.request.header(b"host"), exchange.request.header(b"origin")
+        if host is not None and _host_name(host.decode("latin-1")) not in self._hosts:
+            message = f"The host {host.decode('latin-1')!r} is not one of this gateway's (gateway.allowed_hosts)."
+            refuse(exchange, 403, "foreign_host", message, kind="permission_error")
+            return False
+        if origin is not None and _host_name(origin.decode("latin-1").partition("://")[2]) not in self._hosts:
+            refuse(exchange, 403, "foreign_origin", "Web pages of other sites may not ask here.", kind="permission_error")
+            return False
+        return True
+
+    def _is_allowed(self, exchange: Exchange) -> bool:
+        shown = exchange.request.header(b"authorization") or b""
+        scheme, _, key = shown.partition(b" ")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(key.strip(), self._key)
+
+    def _list_models(self, exchange: Exchange) -> None:
+        if exchange.request.method not in ("GET", "HEAD"):
+            refuse(exchange, 405, "method_not_allowed", "/v1/models takes GET.", headers=[(b"allow", b"GET, HEAD")])
+            return
+        models = [
+            {
+                "id": entry.model, "object": "model", "created": int(entry.since), "owned_by": "stoker",
+                "service": entry.service, "state": entry.state, "context_tokens": entry.context_tokens,
+            }
+            for entry in self._directory.entries()
+        ]  # fmt: skip
+        exchange.reply(200, [JSON], msgspec.json.encode({"object": "list", "data": models}))
+
+    def _relay(self, exchange: Exchange) -> None:
+        if exchange.request.method != "POST":
+            message = f"{exchange.request.path} takes POST."
+            refuse(exchange, 405, "method_not_allowed", message, headers=[(b"allow", b"POST")])
+            return
+        model = _read_model(exchange)
+        if model is None:
+            return
+        entries = self._directory.entries()
+        entry = next((entry for entry in entries if entry.model == model), None)
+        if entry is None:
+            known = ", ".join(sorted(f"`{entry.model}`" for entry in entries)) or "none yet"
+            message = f"There is no model `{model}` here, and no other answers in its place. Models: {known}."
+            refuse(exchange, 404, "model_not_found", message, param="model")
+        elif entry.endpoint is None:
+            _refuse_unready(exchange, entry)
+        else:
+            self._send(exchange, entry.endpoint)
+
+    def _send(self, exchange: Exchange, endpoint: Endpoint) -> None:
+        service = endpoint.service
+        self._in_flight[service] += 1
+        exchange.extra = identity(endpoint, exchange.extra[0][1])
+
+        def done() -> None:
+            self._in_flight[service] -= 1
+            self._metrics.count(exchange.request.path, exchange.status, service)
+
+        exchange.on_done = done
+        relay = Relay(exchange, endpoint, self._engine_key, self._config.engine_silence_limit_s)
+        self._spawn(relay.run(), exchange)
+
+    def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
+        if self._tasks is None:
+            work.close()
+            exchange.abort()
+            return
+        self._tasks.create_task(_guard(work, exchange))
+
+
+async def _guard(work: Coroutine[None, None, None], exchange: Exchange) -> None:
+    """Keeps one request's fault from ending all others, which share its TaskGroup."""
+    try:
+        await work
+    except Exception:
+        logger.exception("path=%s failed", exchange.request.path)
+        if exchange.status is None and not exchange.done:
+            refuse(exchange, 500, "internal_error", "Stoker failed here; see daemon.log.", kind="server_error")
+        else:
+            exchange.abort()
+
+
+def _request_id(exchange: Exchange) -> bytes:
+    given = exchange.request.header(b"x-request-id")
+    if given and len(given) <= REQUEST_ID_LIMIT_BYTES and given.isascii():
+        return given
+    return secrets.token_hex(8).encode()
+
+
+def _host_name(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).lower()
+
+
+def _read_model(exchange: Exchange) -> str | None:
+    """Returns the model that a body names; answers 400 and returns None where it names none."""
+    try:
+        return msgspec.json.decode(exchange.request.body, type=_Named).model
+    except msgspec.ValidationError as problem:
+        message = f"The body must be a JSON object with a text `model`: {problem}."
+        refuse(exchange, 400, "invalid_model", message, param="model")
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        refuse(exchange, 400, "invalid_json", f"The body is not valid JSON: {problem}.")
+    except RecursionError:
+        refuse(exchange, 400, "nested_too_deeply", "The body's JSON is nested too deeply.")
+    return None
+
+
+def _refuse_unready(exchange: Exchange, entry: Entry) -> None:
+    message = f"`{entry.model}` is not ready: {entry.state}, {entry.why}. Nothing else answers in its place."
+    headers = [(b"retry-after", str(entry.retry_after_s).encode()), (b"x-stoker-service", entry.service.encode())]
+    kind = BAD_REQUEST if entry.state is State.FAILED else "service_unavailable"
+    refuse(exchange, 503, f"service_{entry.state.lower()}", message, kind=kind, headers=headers)

@@ -1,0 +1,1 @@
+"""Turns a plan into the exact program to run. Pure."""

@@ -1,0 +1,25 @@
+"""A plan as a plain process: the engine's words plus what every engine of ours gets in its environment."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stoker.engines import find
+from stoker.records import LaunchSpec, Plan
+
+MARKER_VARIABLE = "STOKER_ENGINE"
+KEPT_VARIABLES = frozenset({"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"})
+KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "GGML_", "LLAMA_ARG_", "HF_", "XDG_", "OMP_")
+
+
+def render_launch(plan: Plan, port: int, marker: str, inherited: dict[str, str]) -> LaunchSpec:
+    """Returns the launch spec of a plan; `marker` lets all processes of this launch be found again."""
+    spec = find(plan.engine).render(plan, port)
+    kept = {name: value for name, value in inherited.items() if _is_kept(name)}
+    own = {"PYTHONUNBUFFERED": "1", MARKER_VARIABLE: marker, **dict(spec.environment)}
+    return msgspec.structs.replace(spec, environment=tuple(sorted({**kept, **own}.items())))
+
+
+def _is_kept(name: str) -> bool:
+    # An engine gets what it needs, not every secret that lies in the environment of the shell that started the daemon.
+    return name in KEPT_VARIABLES or name.startswith(KEPT_PREFIXES)

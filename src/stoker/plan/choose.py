@@ -1,0 +1,115 @@
+"""Chooses every setting of a service, each with the reason for it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from stoker.errors import Refused
+from stoker.plan.budget import predict_need_bytes
+from stoker.records import Model, Plan, Setting, Wish
+
+DEFAULT_CONTEXT_TOKENS = 16384
+DEFAULT_PARALLEL = 4
+DEFAULT_DRAFT_TOKENS = 3
+LEAST_CONTEXT_TOKENS = 64
+USER = "you asked for it"
+REASONING = {
+    "off": "the model thinks only where a request sets chat_template_kwargs.enable_thinking",
+    "on": "the model thinks unless a request forbids it",
+}
+
+
+def choose_plan(wish: Wish, model: Model, draft: Model | None = None) -> Plan:
+    """Returns the plan for a wish; raises Refused where the wish cannot work."""
+    context, context_because = _context(wish, model)
+    parallel = wish.parallel if wish.parallel is not None else DEFAULT_PARALLEL
+    if parallel < 1:
+        raise Refused(f"`parallel` is {parallel}", next_step="give 1 or more")
+    settings = [
+        Setting("context", context, context_because),
+        Setting("parallel", parallel, USER if wish.parallel else "a person, an agent and two to spare can be answered at once"),
+        Setting("context_total", context * parallel, "llama.cpp shares one cache between its slots: context times parallel"),
+        *_gpu(wish),
+        *_speculation(wish, model, draft),
+    ]
+    if wish.reasoning != "auto":
+        settings.append(Setting("reasoning", wish.reasoning, REASONING[wish.reasoning]))
+    models = [model, draft] if draft else [model]
+    need_bytes, memory_because = predict_need_bytes(models, context * parallel)
+    return _with_id(Plan(
+        plan_id="",
+        service=wish.name,
+        model=wish.served_name or wish.name,
+        model_path=model.path,
+        revision=_revision(model),
+        engine=wish.engine,
+        server=wish.server,
+        port=wish.port or 0,
+        settings=tuple(settings),
+        memory_need_bytes=need_bytes,
+        memory_because=memory_because,
+    ))  # fmt: skip
+
+
+def _context(wish: Wish, model: Model) -> tuple[int, str]:
+    trained = model.context_tokens
+    if wish.context is None:
+        if trained is not None and trained <= DEFAULT_CONTEXT_TOKENS:
+            return trained, "all that the model was trained for"
+        return DEFAULT_CONTEXT_TOKENS, f"enough for most work; the model allows {trained or 'an unknown number'}"
+    if wish.context < LEAST_CONTEXT_TOKENS:
+        raise Refused(f"`context` is {wish.context} tokens", next_step=f"give {LEAST_CONTEXT_TOKENS} or more")
+    if trained is not None and wish.context > trained:
+        raise Refused(
+            f"`context` is {wish.context:,} tokens, {model.name} was trained for {trained:,}",
+            why="beyond it the model writes nonsense and no engine says so",
+            next_step=f"give {trained} or less",
+        )
+    return wish.context, USER
+
+
+def _gpu(wish: Wish) -> Iterator[Setting]:
+    if wish.gpu_layers is not None:
+        yield Setting("gpu_layers", wish.gpu_layers, USER)
+
+
+def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Setting]:
+    if wish.speculation == "off":
+        return
+    if wish.speculation == "ngram":
+        yield Setting("speculation_type", "ngram-simple", "repeats what already stands in the context; needs no second model")
+        return
+    if draft is None:
+        raise Refused(
+            "speculation with a draft model needs `draft`",
+            why=f"{model.name} brings no draft model along",
+            next_step="name a small GGUF with the same tokenizer, or use speculation = 'ngram'",
+        )
+    if model.vocabulary_hash != draft.vocabulary_hash:
+        raise Refused(
+            f"{draft.name} cannot draft for {model.name}",
+            why="their vocabularies differ, so its tokens would mean other words",
+            next_step="use a draft model of the same family",
+        )
+    yield Setting("speculation_type", "draft-simple", USER)
+    yield Setting("draft_model", draft.path, USER if wish.draft else "it came with the model")
+    tokens_because = USER if wish.draft_tokens else "llama.cpp's default; `stoker tune` will find better"
+    yield Setting("draft_tokens", wish.draft_tokens or DEFAULT_DRAFT_TOKENS, tokens_because)
+
+
+def _revision(model: Model) -> str:
+    facts = (model.name, model.file_bytes, model.parameters, model.quantisation, model.vocabulary_hash)
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
+
+
+def _with_id(plan: Plan) -> Plan:
+    return msgspec.structs.replace(plan, plan_id=hashlib.sha256(msgspec.json.encode(plan)).hexdigest()[:12])
+
+
+def name_for(stem: str) -> str:
+    """Returns a service name made from a file's or folder's name."""
+    return re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._")[:63] or "model"

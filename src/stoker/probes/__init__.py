@@ -1,0 +1,1 @@
+"""Questions to a running engine whose answers prove something."""

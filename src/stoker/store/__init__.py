@@ -1,0 +1,1 @@
+"""What has to survive the daemon, in one SQLite file."""

@@ -1,0 +1,1 @@
+"""Owns the engines: one task a service, one writer of its state."""

@@ -1,0 +1,69 @@
+"""Waits for memory: before a start until there is room, after a stop until what was held is back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from stoker.records import GIB, MIB, Memory, MemoryHolder
+
+POLL_S = 0.25
+# Other programs live on the machine too: a stop counts as settled when this much of the engine's claim is back.
+SETTLED_SHARE = 0.9
+SETTLED_SLACK_BYTES = 256 * MIB
+
+ReadMemory = Callable[[], Memory]
+
+
+def say_bytes(count: int) -> str:
+    """Returns an amount of memory as people read it."""
+    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
+
+
+def describe_shortage(need_bytes: int, floor_bytes: int, memory: Memory, holders: list[MemoryHolder]) -> str:
+    """Returns what is needed, what is free and who holds most."""
+    held = ", ".join(f"{holder.name} (pid {holder.pid}) {say_bytes(holder.resident_bytes)}" for holder in holders)
+    return (
+        f"{say_bytes(need_bytes)} needed and {say_bytes(floor_bytes)} kept for the system,"
+        f" {say_bytes(memory.available_bytes)} of {say_bytes(memory.total_bytes)} available"
+        f"; most is held by: {held or 'no large process of yours'}"
+    )
+
+
+def can_ever_fit(need_bytes: int, floor_bytes: int, memory: Memory) -> bool:
+    """Tells whether the engine would fit in an empty machine."""
+    return need_bytes + floor_bytes <= memory.total_bytes
+
+
+async def await_room(need_bytes: int, floor_bytes: int, limit_s: float, read_memory: ReadMemory) -> bool:
+    """Waits until `need_bytes` are available above the floor; False where that does not happen in time, or ever."""
+    end = time.monotonic() + limit_s
+    while True:
+        memory = read_memory()
+        if memory.available_bytes >= need_bytes + floor_bytes:
+            return True
+        if time.monotonic() >= end or not can_ever_fit(need_bytes, floor_bytes, memory):
+            return False
+        await asyncio.sleep(POLL_S)
+
+
+async def await_settled(target_bytes: int, limit_s: float, read_memory: ReadMemory) -> int:
+    """Waits until `target_bytes` are available again; returns the bytes still missing when the limit ran out, else 0."""
+    end = time.monotonic() + limit_s
+    while (missing_bytes := target_bytes - read_memory().available_bytes) > 0:
+        if time.monotonic() >= end:
+            return missing_bytes
+        await asyncio.sleep(POLL_S)
+    return 0
+
+
+def settling_target_bytes(before_bytes: int, claim_bytes: int, last_bytes: int) -> int:
+    """Returns how much must be available again after a stop.
+
+    `before_bytes` was available before the start, `claim_bytes` less once the engine was up, `last_bytes` shortly before
+    it ended. Other programs may have taken memory meanwhile, so the target is the lower of "as before" and "what was left
+    plus the claim", less some slack.
+    """
+    slack_bytes = max(SETTLED_SLACK_BYTES, int(claim_bytes * (1 - SETTLED_SHARE)))
+    return min(before_bytes, last_bytes + claim_bytes) - slack_bytes

@@ -1,0 +1,85 @@
+"""Follows what an engine prints: the file it writes is read into a bounded ring, and kept from growing without end.
+
+The engine appends to the file itself. To rotate it, its content is copied to FILE.1 and the file is cut to nothing; the
+engine's next line starts it anew. Only a line written between the copy's end and the cut could be lost.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import deque
+from pathlib import Path
+
+RING_LINES = 2000
+LINE_LIMIT_BYTES = 4096
+READ_BYTES = 256 * 1024
+
+
+class EngineLog:
+    """The last lines of one engine's output. `problem` says what is wrong with the disk, if anything is."""
+
+    def __init__(self, file: Path, limit_bytes: int) -> None:
+        self.file = file
+        self.limit_bytes = limit_bytes
+        self.ring: deque[str] = deque(maxlen=RING_LINES)
+        self.problem: str | None = None
+        self._position = 0
+        self._partial = b""
+
+    def begin(self) -> None:
+        """Starts at the present end of the file, so that the ring holds this launch alone."""
+        self.ring.clear()
+        self._partial = b""
+        self._position = self._size()
+
+    def _size(self) -> int:
+        try:
+            return self.file.stat().st_size
+        except OSError:
+            return 0
+
+    def poll(self) -> None:
+        """Reads what is new, and rotates a file that has grown too long."""
+        try:
+            self._read_new()
+            if self._position > self.limit_bytes:
+                self._rotate()
+            self.problem = self._read_disk_problem()
+        except FileNotFoundError:
+            self._position = 0
+        except OSError as problem:
+            self.problem = f"the engine's log cannot be kept: {problem.strerror or problem}"
+
+    def _read_new(self) -> None:
+        if self._size() < self._position:  # somebody else cut it
+            self._position = 0
+        with self.file.open("rb") as source:
+            source.seek(self._position)
+            while block := source.read(READ_BYTES):
+                self._position += len(block)
+                self._add(block)
+
+    def _add(self, block: bytes) -> None:
+        *lines, self._partial = (self._partial + block).split(b"\n")
+        self._partial = self._partial[-LINE_LIMIT_BYTES:]
+        for line in lines:
+            self.ring.append(line[:LINE_LIMIT_BYTES].decode(errors="replace").rstrip("\r"))
+
+    def _rotate(self) -> None:
+        shutil.copyfile(self.file, self.file.with_name(self.file.name + ".1"))
+        self._read_new()
+        os.truncate(self.file, 0)
+        self._position = 0
+
+    def _read_disk_problem(self) -> str | None:
+        found = os.statvfs(self.file)
+        if found.f_bavail == 0:
+            return f"the disk that holds {self.file.parent} is full: the engine's output is being lost"
+        return None
+
+    def tail(self, count: int) -> list[str]:
+        """Returns the last lines, the unfinished one too."""
+        self.poll()
+        lines = [*self.ring, *([self._partial.decode(errors="replace")] if self._partial else [])]
+        return lines[-count:]

@@ -1,0 +1,171 @@
+"""Starts, finds, watches and ends engine processes. Signals leave Stoker here and nowhere else.
+
+A process is told from a later one with the same pid by its start time, and is signalled through a pidfd, so that a pid
+that was given away meanwhile is never hit. Every process of a launch carries the launch's marker in its environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from stoker.launch.process import MARKER_VARIABLE
+from stoker.records import Handle, LaunchSpec
+
+POLL_S = 0.02
+OOM_SCORE_ADJUST = "500"  # if the kernel must kill, then the engine and not the daemon or the user's shell
+
+
+class EngineProcess:
+    """One engine process, started by this daemon or found again."""
+
+    def __init__(self, pid: int, popen: subprocess.Popen[bytes] | None = None) -> None:
+        self.pid = pid
+        self._popen = popen
+        self._pidfd = os.pidfd_open(pid)
+
+    async def wait(self) -> str:
+        """Waits until the process has ended and says how: 'exit code 1', 'killed by SIGKILL', or 'ended'."""
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        loop.add_reader(self._pidfd, lambda: ended.done() or ended.set_result(None))
+        try:
+            await ended
+        finally:
+            loop.remove_reader(self._pidfd)
+        return self._reap()
+
+    def _reap(self) -> str:
+        code = self._popen.wait() if self._popen else None
+        if code is None:
+            return "ended"
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def close(self) -> None:
+        """Lets go of the process without ending it."""
+        with contextlib.suppress(OSError):
+            os.close(self._pidfd)
+
+
+def start_engine(spec: LaunchSpec, secrets: dict[str, str], log: Path) -> EngineProcess:
+    """Starts an engine in a session of its own, its output appended to a file; raises OSError where it cannot.
+
+    The output goes to a file and not to a pipe, so that an engine outlives its daemon.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as out:
+        popen = subprocess.Popen(
+            spec.argv,
+            env={**dict(spec.environment), **secrets},
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd="/",
+        )  # fmt: skip
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{popen.pid}/oom_score_adj").write_text(OOM_SCORE_ADJUST)
+    return EngineProcess(popen.pid, popen)
+
+
+def read_start_ticks(pid: int) -> int | None:
+    """Returns when a living process started, in clock ticks since boot; None where it is gone or a zombie."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if fields[0] in "ZX" else int(fields[19])
+    return None
+
+
+def read_boot_id() -> str:
+    """Returns the kernel's name for this boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def find_adopted(handle: Handle) -> EngineProcess | None:
+    """Returns the engine of a handle if it is the very process that was started then and still lives."""
+    if handle.pid is None or handle.boot_id != read_boot_id():
+        return None
+    if handle.start_ticks is None or read_start_ticks(handle.pid) != handle.start_ticks:
+        return None
+    with contextlib.suppress(OSError):
+        return EngineProcess(handle.pid)
+    return None
+
+
+class Group(NamedTuple):
+    """All processes of one launch: those that carry its marker, and those of its session while its leader is known.
+
+    The session matters because a program that renames itself (vLLM's EngineCore does) may overwrite its environment.
+    """
+
+    marker: str
+    session: int | None = None
+
+    def pids(self) -> list[int]:
+        """Returns the living processes of the launch."""
+        marked = {pid for pid, _ in find_marked(self.marker)}
+        return sorted(marked | (_find_session(self.session) if self.session else set()))
+
+
+def find_marked(prefix: str) -> Iterator[tuple[int, str]]:
+    """Yields (pid, marker) of all living processes whose launch marker starts with the prefix."""
+    wanted = f"{MARKER_VARIABLE}={prefix}".encode()
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            word = next((word for word in words if word.startswith(wanted)), None)
+            if word is not None and read_start_ticks(pid) is not None:
+                yield pid, word.partition(b"=")[2].decode(errors="replace")
+
+
+def _find_session(session: int) -> set[int]:
+    found = set()
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == session and read_start_ticks(pid) is not None:
+                found.add(pid)
+    return found
+
+
+def read_group_memory(group: Group) -> int | None:
+    """Returns the resident bytes of all processes of a launch; None if none lives."""
+    total: int | None = None
+    for pid in group.pids():
+        with contextlib.suppress(psutil.Error, OSError):
+            total = (total or 0) + psutil.Process(pid).memory_info().rss
+    return total
+
+
+async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
+    """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that."""
+    signal_all(group.pids(), signal.SIGTERM)
+    if await _await_gone(group, grace_s, kill=False) or await _await_gone(group, kill_limit_s, kill=True):
+        return []
+    return group.pids()
+
+
+async def _await_gone(group: Group, limit_s: float, kill: bool) -> bool:
+    end = time.monotonic() + limit_s
+    while left := group.pids():
+        if time.monotonic() > end:
+            return False
+        if kill:  # again each time: a child may have been forked while its parent was being killed
+            signal_all(left, signal.SIGKILL)
+        await asyncio.sleep(POLL_S)
+    return True
+
+
+def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
+    """Sends a signal to processes that were just found."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            pidfd = os.pidfd_open(pid)
+            try:
+                signal.pidfd_send_signal(pidfd, number)
+            finally:
+                os.close(pidfd)

@@ -1,0 +1,175 @@
+"""The owner of one service: the only code that changes its state. Everybody else sends it an event."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from stoker.records import WITHOUT_ENGINE, Endpoint, Plan, SavedService, Service, ServiceView, State
+from stoker.supervise.hands import Hands, Tools
+from stoker.supervise.machine import (
+    Adopted,
+    Event,
+    Job,
+    PauseAsked,
+    Policy,
+    Spawned,
+    StartAsked,
+    StopAsked,
+    step,
+)
+from stoker.supervise.process import find_adopted, read_group_memory
+
+SAMPLE_S = 0.5
+logger = logging.getLogger("stoker.supervise")
+
+
+class ServiceOwner:
+    """One service, its state and its engine; `run` is its only task."""
+
+    def __init__(self, saved: SavedService, tools: Tools, save: Callable[[SavedService], str | None]) -> None:
+        self.service = saved.service
+        self._next_plan = saved.plan
+        self._hands = Hands(saved.plan, tools, self._save, saved.handle)
+        self._policy = Policy(tools.limits.restarts, tools.limits.restart_window_s)
+        self._write = save
+        self._store_problem: str | None = None
+        self._inbox: asyncio.Queue[Event] = asyncio.Queue()
+        self._changed = asyncio.Event()
+        self._job: asyncio.Task[None] | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """How the service runs, or will run next."""
+        return self._hands.plan
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where clients are answered; None unless READY."""
+        return self._hands.endpoint if self.service.state is State.READY else None
+
+    def ask_start(self, plan: Plan, why: str) -> None:
+        """Asks for the service to run by this plan; one that runs by another plan is stopped first."""
+        other = plan.plan_id != self._next_plan.plan_id and self.service.state not in WITHOUT_ENGINE
+        self._next_plan = plan
+        if other:
+            self._inbox.put_nowait(StopAsked(time.time(), "its plan changed"))
+        self._inbox.put_nowait(StartAsked(time.time(), why))
+
+    def ask_stop(self, why: str) -> None:
+        """Asks for the service to stop and stay stopped."""
+        self._inbox.put_nowait(StopAsked(time.time(), why))
+
+    def ask_pause(self, why: str) -> None:
+        """Asks for the engine to end until the next daemon starts it again."""
+        self._inbox.put_nowait(PauseAsked(time.time(), why))
+
+    async def await_change(self, limit_s: float) -> None:
+        """Returns at the next change of state, or when the limit is over."""
+        changed = self._changed
+        try:
+            async with asyncio.timeout(limit_s):
+                await changed.wait()
+        except TimeoutError:
+            return
+
+    async def run(self) -> None:
+        """Takes a former daemon's engine over or cleans up after it, then handles one event after the other."""
+        async with asyncio.TaskGroup() as tasks:
+            await self._resume(tasks)
+            tasks.create_task(self._sample())
+            while True:
+                event = await self._inbox.get()
+                self._apply(event, tasks)
+
+    async def _resume(self, tasks: asyncio.TaskGroup) -> None:
+        before, handle = self.service, self._hands.handle
+        living = find_adopted(handle) if handle else None
+        wanted = before.wanted and before.state is not State.FAILED
+        if living and wanted and before.state not in (State.DRAINING, State.STOPPING, State.SETTLING):
+            self._hands.process = living
+            self._hands.log.begin()
+            self._reset(State.STOPPED, before.why)
+            self._apply(Adopted(time.time(), "its engine was found alive; it has to prove itself again"), tasks)
+            tasks.create_task(self._watch(before.launch))
+            return
+        self._hands.process = living
+        await self._hands.do(Job.STOP_GROUP, before)
+        self._hands.handle = None
+        stays = before.state in (State.FAILED, State.STOPPED)
+        self._reset(before.state if stays else State.STOPPED, before.why if stays else "the daemon was restarted")
+        if wanted:
+            self._inbox.put_nowait(StartAsked(time.time(), "it was up when the daemon ended"))
+
+    def _reset(self, state: State, why: str) -> None:
+        old = self.service
+        since = old.since if state is old.state else time.time()
+        self.service = Service(state, since, why, old.wanted, old.launch, old.was_ready, code=old.code)
+        self._save()
+
+    def _apply(self, event: Event, tasks: asyncio.TaskGroup) -> None:
+        before = self.service
+        self.service, job = step(before, event, self._policy)
+        if self.service is before:
+            return
+        self._save()
+        if isinstance(event, Spawned):
+            tasks.create_task(self._watch(self.service.launch))
+        if self.service.state is not before.state:
+            self._enter(job, tasks)
+
+    def _enter(self, job: Job | None, tasks: asyncio.TaskGroup) -> None:
+        logger.info("service=%s state=%s why=%s", self.plan.service, self.service.state, self.service.why)
+        if self._job is not None:
+            self._job.cancel()
+        if self.service.state is State.WAITING_FOR_MEMORY:
+            self._hands.plan = self._next_plan
+            self._save()
+        self._job = tasks.create_task(self._do(job)) if job else None
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _do(self, job: Job) -> None:
+        self._inbox.put_nowait(await self._hands.do(job, self.service))
+
+    async def _watch(self, launch: int) -> None:
+        self._inbox.put_nowait(await self._hands.await_exit(launch))
+
+    async def _sample(self) -> None:
+        while True:
+            if self._hands.process is not None:
+                self._hands.sample()
+            await asyncio.sleep(SAMPLE_S)
+
+    def _save(self) -> None:
+        self._store_problem = self._write(SavedService(self._hands.plan, self.service, self._hands.handle))
+
+    def tail(self, count: int) -> list[str]:
+        """Returns the last lines that the engine printed."""
+        return self._hands.log.tail(count)
+
+    def view(self) -> ServiceView:
+        """Returns the service as people see it."""
+        hands, service = self._hands, self.service
+        handle, running = hands.handle, hands.process is not None
+        problems = (hands.log.problem, self._store_problem)
+        return ServiceView(
+            name=self.plan.service,
+            model=self.plan.model,
+            engine=self.plan.engine,
+            state=service.state,
+            since=service.since,
+            why=service.why,
+            address=f"http://127.0.0.1:{handle.port}" if handle and running else None,
+            pid=handle.pid if handle and running else None,
+            memory_bytes=read_group_memory(hands.group) if running else None,
+            memory_need_bytes=self.plan.memory_need_bytes,
+            restarts=len(service.restarts),
+            plan_id=self.plan.plan_id,
+            exit_code=service.code,
+            warnings=tuple(problem for problem in problems if problem),
+        )
+
+

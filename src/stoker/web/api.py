@@ -1,0 +1,94 @@
+"""The control API under /api: the daemon's uses, over HTTP."""
+
+from __future__ import annotations
+
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stoker.errors import StokerError, WrongUse
+from stoker.flows.control import Fault
+from stoker.flows.serve import Control
+from stoker.gateway.asgi import App
+from stoker.records import State, Wish
+
+WAIT_LIMIT_S = 30.0
+LINES_LIMIT = 2000
+STATUS_OF_EXIT_CODE = {1: 500, 2: 400, 3: 409, 4: 504}
+
+
+def make_app(control: Control) -> App:
+    """Returns the ASGI application that offers the daemon's uses."""
+
+    async def status(request: Request) -> Response:
+        return _json(control.status())
+
+    async def up(request: Request) -> Response:
+        return _json(control.up(await _read_wish(request)))
+
+    async def down(request: Request) -> Response:
+        return _json(control.down(request.path_params["name"]))
+
+    async def wait(request: Request) -> Response:
+        seen, limit_s = _state(request.query_params.get("seen", "")), _number(request, "limit_s", WAIT_LIMIT_S)
+        return _json(await control.wait(request.path_params["name"], seen, min(limit_s, WAIT_LIMIT_S)))
+
+    async def logs(request: Request) -> Response:
+        count = max(1, min(int(_number(request, "lines", 100)), LINES_LIMIT))
+        return _json(control.tail(request.path_params["name"], count))
+
+    async def stop(request: Request) -> Response:
+        control.stop_asked.set()
+        return _json({"stopping": "the daemon"})
+
+    routes = [
+        Route("/api/status", status),
+        Route("/api/services", up, methods=["POST"]),
+        Route("/api/services/{name}/down", down, methods=["POST"]),
+        Route("/api/services/{name}/wait", wait),
+        Route("/api/services/{name}/logs", logs),
+        Route("/api/stop", stop, methods=["POST"]),
+        Route("/{path:path}", _nothing_here, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    ]
+    return Starlette(routes=routes, exception_handlers={StokerError: _answer_fault})
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+async def _answer_fault(request: Request, problem: Exception) -> Response:
+    fault = problem if isinstance(problem, StokerError) else StokerError(str(problem))
+    body = Fault(fault.what, fault.why, fault.next_step, fault.rule, fault.exit_code)
+    return _json({"fault": body}, STATUS_OF_EXIT_CODE[fault.exit_code])
+
+
+async def _nothing_here(request: Request) -> Response:
+    message = f"There is no {request.url.path} here."
+    return _json({"error": {"message": message, "type": "invalid_request_error", "code": "unknown_path", "src": "stoker"}}, 404)
+
+
+async def _read_wish(request: Request) -> Wish:
+    try:
+        return msgspec.json.decode(await request.body(), type=Wish)
+    except (msgspec.MsgspecError, RecursionError) as problem:
+        raise WrongUse("the request's body is not a wish", why=str(problem)) from problem
+
+
+def _state(word: str) -> State:
+    try:
+        return State(word)
+    except ValueError as problem:
+        raise WrongUse(f"`{word}` is no state", next_step=f"states: {', '.join(State)}") from problem
+
+
+def _number(request: Request, name: str, default: float) -> float:
+    try:
+        return float(request.query_params.get(name, default))
+    except ValueError as problem:
+        raise WrongUse(f"`{name}` should be a number") from problem
+
+
