@@ -48,9 +48,7 @@ class LocalBox:
     def run(self, argv: Sequence[str]) -> str | None:
         """Runs a program to its end, without a shell and without input."""
         try:
-            done = subprocess.run(
-                list(argv), capture_output=True, stdin=subprocess.DEVNULL, timeout=RUN_LIMIT_S, check=True
-            )
+            done = subprocess.run(list(argv), capture_output=True, stdin=subprocess.DEVNULL, timeout=RUN_LIMIT_S, check=True)
         except (OSError, subprocess.SubprocessError):
             return None
         return (done.stdout + done.stderr).decode(errors="replace")
@@ -101,7 +99,7 @@ class RecordedBox:
         """Counts the processors in the recorded /proc/cpuinfo."""
         return (self.read("/proc/cpuinfo") or "").count("processor\t")
 
-    def disk_bytes(self, path: str) -> tuple[int, int] | None:  # noqa: ARG002
+    def disk_bytes(self, path: str) -> tuple[int, int] | None:
         """Returns None: disks are not recorded."""
         return None
 

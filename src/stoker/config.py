@@ -53,7 +53,7 @@ class Config(Record, frozen=True):
 
     gateway: GatewayConfig = GatewayConfig()
     limits: LimitsConfig = LimitsConfig()
-    services: dict[str, Wish] = {}
+    services: dict[str, Wish] = {}  # noqa: RUF012 - msgspec copies it
     source: str | None = None
 
 
@@ -173,7 +173,9 @@ def _parse_table(table: object, kind: type[T], path: str, source: str) -> T:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as problem:
         where = str(problem).replace("$.", f"{path}.")
-        raise WrongUse(f"{source}: {where}", next_step=f"see docs/configuration.md, table [{path.split('.')[0]}]") from problem
+        raise WrongUse(
+            f"{source}: {where}", next_step=f"see docs/configuration.md, table [{path.split('.')[0]}]"
+        ) from problem
 
 
 def demo_model(draft: bool = False) -> Path:

@@ -1,9 +1,9 @@
 """The errors a person meets, each with what happened, why we think so and what to do.
 
-    StokerError              exit 1: a finding or a failed check
-    |- WrongUse              exit 2: the call or the configuration is off
-    |- Refused               exit 3: what was asked for would not work, so it was not begun
-    |- NotReadyInTime        exit 4: a wait ran into its limit
+StokerError              exit 1: a finding or a failed check
+|- WrongUse              exit 2: the call or the configuration is off
+|- Refused               exit 3: what was asked for would not work, so it was not begun
+|- NotReadyInTime        exit 4: a wait ran into its limit
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Every frozen record that crosses a room, in the order in which data flows.
 
-    wish + model facts + machine facts -> plan -> launch spec -> handle -> service record -> proof
+wish + model facts + machine facts -> plan -> launch spec -> handle -> service record -> proof
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class Service(Record, frozen=True):
     then: State = State.STOPPED
     then_why: str = ""
     then_code: int = 1
-    code: int = 1
+    code: int = 0
     restarts: tuple[float, ...] = ()
 
 

@@ -42,9 +42,7 @@ class Verbs(click.Group):
         return command
 
 
-@click.group(
-    cls=Verbs, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=Verbs, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="stoker")
 def stoker() -> None:
     """Tends the LLM engines of this machine: plans, starts, proves and fronts them.

@@ -45,7 +45,9 @@ def table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Returns a table; cells may hold colours."""
     widths = [max(len(click.unstyle(row[column])) for row in (headings, *rows)) for column in range(len(headings))]
     styled = [tuple(click.style(heading, dim=True) for heading in headings), *rows]
-    return "\n".join("  ".join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in styled)
+    return "\n".join(
+        "  ".join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in styled
+    )
 
 
 def _pad(cell: str, width: int) -> str:
@@ -78,7 +80,14 @@ def _daemon_line(view: StatusView) -> str:
 
 def _row(service: ServiceView) -> tuple[str, ...]:
     since = duration(time.time() - service.since)
-    return (service.name, service.model, state(service.state), since, service.address or "-", size(service.memory_bytes))
+    return (
+        service.name,
+        service.model,
+        state(service.state),
+        since,
+        service.address or "-",
+        size(service.memory_bytes),
+    )
 
 
 def is_terminal() -> bool:

@@ -28,36 +28,41 @@ SIGNS = (
     (r"unknown model architecture: '([^']+)'", "this build of llama.cpp does not know the architecture {0}"),
     (r"tensor '([^']+)' data is not within the file bounds", "the model file is cut short or damaged (tensor {0})"),
     (r"couldn't bind|address already in use", "its port was taken by another program"),
-    (r"failed to allocate (?:\S+ )?buffer|out of memory|cudaMalloc failed|bad_alloc", "it ran out of memory while loading"),
+    (
+        r"failed to allocate (?:\S+ )?buffer|out of memory|cudaMalloc failed|bad_alloc",
+        "it ran out of memory while loading",
+    ),
     (r"(?:draft model|draft).*(?:vocab|tokenizer).*(?:not|mis)", "the draft model's tokenizer is not the model's"),
     (r"error loading model: (.+)", "llama.cpp could not load the model: {0}"),
     (r"failed to load model|error loading model", "llama.cpp could not load the model"),
 )
 
 
+METRICS = {
+    "prompt_tokens_total": "llamacpp:prompt_tokens_total",
+    "generated_tokens_total": "llamacpp:tokens_predicted_total",
+    "draft_tokens_total": "llamacpp:spec_decode_num_draft_tokens_total",
+    "accepted_tokens_total": "llamacpp:spec_decode_num_accepted_tokens_total",
+    "drafts_total": "llamacpp:spec_decode_num_drafts_total",
+    "requests_running": "llamacpp:requests_processing",
+    "requests_waiting": "llamacpp:requests_deferred",
+}
+
+
 class LlamaCpp:
     """llama.cpp's server, embedded or external."""
 
     name = "llamacpp"
-    metrics = {
-        "prompt_tokens_total": "llamacpp:prompt_tokens_total",
-        "generated_tokens_total": "llamacpp:tokens_predicted_total",
-        "draft_tokens_total": "llamacpp:spec_decode_num_draft_tokens_total",
-        "accepted_tokens_total": "llamacpp:spec_decode_num_accepted_tokens_total",
-        "drafts_total": "llamacpp:spec_decode_num_drafts_total",
-        "requests_running": "llamacpp:requests_processing",
-        "requests_waiting": "llamacpp:requests_deferred",
-    }
+    metrics = METRICS
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns llama-server's words for a plan; the program is this Python unless the user named a server."""
         program = (plan.server,) if plan.server else (sys.executable, "-P", "-m", EMBEDDED_MODULE)
+        switches = (word for setting in plan.settings for word in _words(setting))
+        address = ("--host", "127.0.0.1", "--port", str(port))
+        named = ("--model", plan.model_path, "--alias", plan.model)
         return LaunchSpec(
-            argv=(
-                *program, "--model", plan.model_path, "--alias", plan.model, "--host", "127.0.0.1", "--port", str(port),
-                "--metrics", "--jinja", "--no-webui",
-                *(word for setting in plan.settings for word in _words(setting)),
-            ),  # fmt: skip
+            argv=(*program, *named, *address, "--metrics", "--jinja", "--no-webui", *switches),
             environment=(),
             health_path="/health",
             key_variable=KEY_VARIABLE,

@@ -86,7 +86,10 @@ def _whole(header: Header, key: str) -> int | None:
 
 def _kv_bytes_per_token(header: Header, architecture: str) -> int | None:
     """Counts keys and values of every layer; None where a head count differs by layer or is not said."""
-    layers, heads = _whole(header, f"{architecture}.block_count"), _whole(header, f"{architecture}.attention.head_count")
+    layers, heads = (
+        _whole(header, f"{architecture}.block_count"),
+        _whole(header, f"{architecture}.attention.head_count"),
+    )
     kv_heads = _whole(header, f"{architecture}.attention.head_count_kv") or heads
     width = _whole(header, f"{architecture}.embedding_length")
     if not (layers and heads and kv_heads and width):

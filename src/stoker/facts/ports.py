@@ -31,6 +31,11 @@ def read_listener(port: int) -> str | None:
     """Returns who listens on a port as 'name (pid N)', or None where we may not know."""
     with contextlib.suppress(psutil.Error, OSError):
         for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+            if (
+                connection.laddr
+                and connection.status == psutil.CONN_LISTEN
+                and connection.laddr[1] == port
+                and connection.pid
+            ):
                 return f"{psutil.Process(connection.pid).name()} (pid {connection.pid})"
     return None

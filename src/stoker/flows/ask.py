@@ -37,7 +37,9 @@ def choose_model(daemon: Daemon, wanted: str | None) -> str:
     )
 
 
-def ask(daemon: Daemon, model: str, question: str, *, think: bool, max_tokens: int, temperature: float | None) -> Iterator[Piece]:
+def ask(
+    daemon: Daemon, model: str, question: str, *, think: bool, max_tokens: int, temperature: float | None
+) -> Iterator[Piece]:
     """Yields the answer as it comes; raises StokerError where the gateway refuses or the stream breaks."""
     body: dict[str, Any] = {
         "model": model, "stream": True, "max_tokens": max_tokens, "messages": [{"role": "user", "content": question}],

@@ -34,5 +34,7 @@ def stop_daemon(paths: Paths, daemon: Daemon) -> None:
     end = time.monotonic() + DAEMON_LIMIT_S
     while read_owner(paths) is not None:
         if time.monotonic() > end:
-            raise NotReadyInTime(f"the daemon did not end within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}")
+            raise NotReadyInTime(
+                f"the daemon did not end within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}"
+            )
         time.sleep(POLL_S)

@@ -122,9 +122,7 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Callable[[
         runner.run(_run(paths, config, make_app, announce))
 
 
-async def _run(
-    paths: Paths, config: Config, make_app: Callable[[Control], App], announce: Callable[[str], None]
-) -> None:
+async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App], announce: Callable[[str], None]) -> None:
     store = ServiceStore(paths.database)
     key, engine_key = read_or_make_key(paths.key_file), read_or_make_key(paths.engine_key_file)
     prober = Prober(engine_key)
@@ -198,5 +196,3 @@ def _saver(store: ServiceStore) -> Callable[[SavedService], str | None]:
         return None
 
     return save
-
-

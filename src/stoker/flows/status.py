@@ -6,7 +6,16 @@ from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.flows.control import find_daemon
 from stoker.flows.ownership import read_owner
-from stoker.records import WITHOUT_ENGINE, DaemonView, GatewayView, SavedService, Service, ServiceView, State, StatusView
+from stoker.records import (
+    WITHOUT_ENGINE,
+    DaemonView,
+    GatewayView,
+    SavedService,
+    Service,
+    ServiceView,
+    State,
+    StatusView,
+)
 
 UNATTENDED = "no daemon attends to it; `stoker up` starts one, which takes the engine back"
 

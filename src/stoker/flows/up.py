@@ -33,9 +33,7 @@ def ensure_daemon(paths: Paths) -> Daemon:
         if not is_running(pid) and read_owner(paths) is None:
             raise _did_not_start(paths.daemon_log, said_before_bytes)
         time.sleep(POLL_S)
-    raise NotReadyInTime(
-        f"the daemon did not answer within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}"
-    )
+    raise NotReadyInTime(f"the daemon did not answer within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}")
 
 
 def _did_not_start(log: Path, from_bytes: int) -> StokerError:

@@ -248,7 +248,7 @@ def _head_too_large() -> _Refused:
     return _Refused(431, "head_too_large", f"The request's head is over {HEAD_LIMIT_BYTES // 1024} KiB.")
 
 
-class _Refused(Exception):  # noqa: N818 - not an error of ours
+class _Refused(Exception):
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
         self.status, self.code, self.message = status, code, message

@@ -21,7 +21,15 @@ HOP_BY_HOP = frozenset({
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te", b"trailer", b"transfer-encoding",
     b"upgrade", b"proxy-connection",
 })  # fmt: skip
-NOT_FORWARDED = HOP_BY_HOP | {b"host", b"authorization", b"content-length", b"expect", b"cookie", b"origin", b"x-api-key"}
+NOT_FORWARDED = HOP_BY_HOP | {
+    b"host",
+    b"authorization",
+    b"content-length",
+    b"expect",
+    b"cookie",
+    b"origin",
+    b"x-api-key",
+}
 NOT_RETURNED = HOP_BY_HOP | {b"content-length", b"access-control-allow-origin", b"access-control-allow-credentials"}
 
 
@@ -53,7 +61,9 @@ class Relay(asyncio.Protocol):
                     await self._loop.create_connection(lambda: self, self._endpoint.host, self._endpoint.port)
             except OSError as problem:
                 if attempt + 1 == CONNECT_TRIES:
-                    self._refuse("engine_unreachable", f"The engine of {self._endpoint.service} cannot be reached: {problem}.")
+                    self._refuse(
+                        "engine_unreachable", f"The engine of {self._endpoint.service} cannot be reached: {problem}."
+                    )
             else:
                 return
 
@@ -127,7 +137,11 @@ class Relay(asyncio.Protocol):
             self._exchange.end()
             return
         name = self._endpoint.service
-        self._break(502, "engine_died", f"The engine of {name} broke the connection before its reply was whole; see `stoker logs {name}`.")
+        self._break(
+            502,
+            "engine_died",
+            f"The engine of {name} broke the connection before its reply was whole; see `stoker logs {name}`.",
+        )
 
     def _break(self, status: int, code: str, message: str) -> None:
         if self._exchange.done:
@@ -183,5 +197,3 @@ def identity(endpoint: Endpoint, request_id: bytes) -> Headers:
         (b"x-stoker-plan", endpoint.plan_id.encode()),
         (b"x-request-id", request_id),
     ]
-
-

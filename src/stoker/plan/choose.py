@@ -31,7 +31,11 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None) -> Plan:
         raise Refused(f"`parallel` is {parallel}", next_step="give 1 or more")
     settings = [
         Setting("context", context, context_because),
-        Setting("parallel", parallel, USER if wish.parallel else "a person, an agent and two to spare can be answered at once"),
+        Setting(
+            "parallel",
+            parallel,
+            USER if wish.parallel else "a person, an agent and two to spare can be answered at once",
+        ),
         Setting("context_total", context * parallel, "llama.cpp shares one cache between its slots: context times parallel"),
         *_gpu(wish),
         *_speculation(wish, model, draft),
@@ -81,7 +85,9 @@ def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Sett
     if wish.speculation == "off":
         return
     if wish.speculation == "ngram":
-        yield Setting("speculation_type", "ngram-simple", "repeats what already stands in the context; needs no second model")
+        yield Setting(
+            "speculation_type", "ngram-simple", "repeats what already stands in the context; needs no second model"
+        )
         return
     if draft is None:
         raise Refused(

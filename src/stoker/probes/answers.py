@@ -39,7 +39,9 @@ class Prober:
         begun = time.monotonic()
         first_s, pieces, models, tokens = None, [], set(), None
         try:
-            async with self._client.stream("POST", f"{_url(endpoint)}/v1/chat/completions", json=body, timeout=None) as reply:
+            async with self._client.stream(
+                "POST", f"{_url(endpoint)}/v1/chat/completions", json=body, timeout=None
+            ) as reply:
                 if reply.status_code != 200:
                     said = (await reply.aread()).decode(errors="replace")[:300]
                     raise _unproven(endpoint, f"it answered HTTP {reply.status_code}: {said}")

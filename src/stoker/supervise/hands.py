@@ -19,9 +19,9 @@ from stoker.launch.process import render_launch
 from stoker.records import Endpoint, Handle, Memory, Plan, Proof, Service
 from stoker.supervise import machine
 from stoker.supervise.guard import (
-    can_ever_fit,
     await_room,
     await_settled,
+    can_ever_fit,
     describe_shortage,
     say_bytes,
     settling_target_bytes,
@@ -100,7 +100,7 @@ class Hands:
         self.log.poll()
         self._last_available_bytes = self.tools.read_memory().available_bytes
 
-    async def await_memory(self, service: Service) -> Event:  # noqa: ARG002
+    async def await_memory(self, service: Service) -> Event:
         """Waits for room."""
         need_bytes, limits = self.plan.memory_need_bytes, self.tools.limits
         if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, self.tools.read_memory):
@@ -134,9 +134,7 @@ class Hands:
             return pick_free_port(HOST)
         if not is_port_free(HOST, port):
             who = read_listener(port) or "another program, which does not let itself be seen"
-            raise Refused(
-                f"port {port} is taken by {who}", next_step=f"end it, or give {self.plan.service} another port"
-            )
+            raise Refused(f"port {port} is taken by {who}", next_step=f"end it, or give {self.plan.service} another port")
         return port
 
     async def await_exit(self, launch: int) -> Event:
@@ -149,7 +147,7 @@ class Hands:
         meaning = find(self.plan.engine).explain(self.log.tail(TELLING_LINES))
         return machine.Exited(time.time(), f"the engine ended ({how})" + (f": {meaning}" if meaning else ""), launch=launch)
 
-    async def await_health(self, service: Service) -> Event:  # noqa: ARG002
+    async def await_health(self, service: Service) -> Event:
         """Asks the engine for its health until it says yes."""
         endpoint = _known(self.endpoint)
         health_path = find(self.plan.engine).render(self.plan, endpoint.port).health_path
@@ -162,7 +160,7 @@ class Hands:
             pause_s = min(pause_s * 1.2, HEALTH_LAST_POLL_S)
         return machine.Healthy(time.time(), "the engine says it is ready; it has yet to answer")
 
-    async def prove(self, service: Service) -> Event:  # noqa: ARG002
+    async def prove(self, service: Service) -> Event:
         """Asks for real tokens of the model by name."""
         limit_s = self.tools.limits.prove_s
         try:
@@ -178,7 +176,7 @@ class Hands:
             taken_bytes = self.handle.memory_before_bytes - self.tools.read_memory().available_bytes
             self.handle = msgspec.structs.replace(self.handle, memory_claim_bytes=max(0, taken_bytes))
 
-    async def drain(self, service: Service) -> Event:  # noqa: ARG002
+    async def drain(self, service: Service) -> Event:
         """Waits until nobody is being answered any more."""
         end = time.monotonic() + self.tools.limits.drain_s
         while left := self.tools.in_flight(self.plan.service):
@@ -187,7 +185,7 @@ class Hands:
             await asyncio.sleep(DRAIN_POLL_S)
         return machine.Drained(time.time(), "no request was left")
 
-    async def stop_group(self, service: Service) -> Event:  # noqa: ARG002
+    async def stop_group(self, service: Service) -> Event:
         """Ends every process of the launch."""
         left = await stop_group(self.group, self.tools.limits.stop_grace_s, KILL_LIMIT_S)
         if left:
@@ -196,7 +194,7 @@ class Hands:
         self.process = None
         return machine.GroupGone(time.time(), "none of its processes is left; waiting for its memory")
 
-    async def settle(self, service: Service) -> Event:  # noqa: ARG002
+    async def settle(self, service: Service) -> Event:
         """Waits until the memory is back."""
         handle, limit_s = self.handle, self.tools.limits.settle_s
         if handle is None:

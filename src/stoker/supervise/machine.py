@@ -155,47 +155,45 @@ def _to(service: Service, state: State, event: Event, **changes: object) -> Serv
 
 
 def _go(state: State) -> Move:
-    def move(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+    def move(service: Service, event: Event, policy: Policy) -> Service:
         return _to(service, state, event)
 
     return move
 
 
-def _start(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+def _start(service: Service, event: Event, policy: Policy) -> Service:
     return _to(service, State.WAITING_FOR_MEMORY, event, wanted=True, restarts=())
 
 
-def _start_later(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
-    return msgspec.structs.replace(
-        service, wanted=True, restarts=(), then=State.WAITING_FOR_MEMORY, then_why=event.why
-    )
+def _start_later(service: Service, event: Event, policy: Policy) -> Service:
+    return msgspec.structs.replace(service, wanted=True, restarts=(), then=State.WAITING_FOR_MEMORY, then_why=event.why)
 
 
-def _launch(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+def _launch(service: Service, event: Event, policy: Policy) -> Service:
     return _to(service, State.STARTING, event, launch=service.launch + 1, was_ready=False)
 
 
-def _ready(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
-    return _to(service, State.READY, event, was_ready=True)
+def _ready(service: Service, event: Event, policy: Policy) -> Service:
+    return msgspec.structs.replace(_to(service, State.READY, event, was_ready=True), code=0)
 
 
-def _fail(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+def _fail(service: Service, event: Event, policy: Policy) -> Service:
     return _to(service, State.FAILED, event)
 
 
-def _end_without_engine(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+def _end_without_engine(service: Service, event: Event, policy: Policy) -> Service:
     return _to(service, State.STOPPED, event, wanted=isinstance(event, PauseAsked) and service.wanted)
 
 
-def _drain(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+def _drain(service: Service, event: Event, policy: Policy) -> Service:
     return _leave(service, State.DRAINING, event, State.STOPPED)
 
 
-def _stop(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+def _stop(service: Service, event: Event, policy: Policy) -> Service:
     return _leave(service, State.STOPPING, event, State.STOPPED)
 
 
-def _stop_later(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+def _stop_later(service: Service, event: Event, policy: Policy) -> Service:
     wanted = isinstance(event, PauseAsked) and service.wanted
     return msgspec.structs.replace(service, wanted=wanted, then=State.STOPPED, then_why=event.why)
 
@@ -228,7 +226,7 @@ def _after_a_fault(service: Service, event: Event, policy: Policy) -> tuple[Stat
     return State.FAILED, recent
 
 
-def _settled(service: Service, event: Event, policy: Policy) -> Service:  # noqa: ARG001
+def _settled(service: Service, event: Event, policy: Policy) -> Service:
     settled = _to(service, service.then, msgspec.structs.replace(event, why=service.then_why or event.why))
     return msgspec.structs.replace(settled, code=service.then_code)
 
@@ -259,7 +257,7 @@ MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.PROVING, Unfit): _unfit,
     (State.READY, StopAsked): _drain,
     (State.READY, PauseAsked): _drain,
-    (State.DRAINING, Drained): lambda service, event, policy: _to(service, State.STOPPING, event),  # noqa: ARG005
+    (State.DRAINING, Drained): lambda service, event, policy: _to(service, State.STOPPING, event),
     (State.DRAINING, StopAsked): _stop,
     (State.DRAINING, PauseAsked): _stop,
     (State.DRAINING, StartAsked): _start_later,
@@ -267,7 +265,7 @@ MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.STOPPING, GroupStuck): _go(State.WEDGED),
     (State.SETTLING, Settled): _settled,
     (State.SETTLING, NotSettled): _go(State.WEDGED),
-    (State.WEDGED, StartAsked): lambda service, event, policy: _to(  # noqa: ARG005
+    (State.WEDGED, StartAsked): lambda service, event, policy: _to(
         service, State.STOPPING, event, wanted=True, then=State.WAITING_FOR_MEMORY, then_why=event.why
     ),
     (State.WEDGED, StopAsked): _stop,

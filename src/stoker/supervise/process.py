@@ -25,6 +25,11 @@ POLL_S = 0.02
 OOM_SCORE_ADJUST = "500"  # if the kernel must kill, then the engine and not the daemon or the user's shell
 
 
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
 class EngineProcess:
     """One engine process, started by this daemon or found again."""
 
@@ -36,8 +41,8 @@ class EngineProcess:
     async def wait(self) -> str:
         """Waits until the process has ended and says how: 'exit code 1', 'killed by SIGKILL', or 'ended'."""
         loop = asyncio.get_running_loop()
-        ended = loop.create_future()
-        loop.add_reader(self._pidfd, lambda: ended.done() or ended.set_result(None))
+        ended: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._pidfd, _settle, ended)
         try:
             await ended
         finally:

@@ -171,5 +171,3 @@ class ServiceOwner:
             exit_code=service.code,
             warnings=tuple(problem for problem in problems if problem),
         )
-
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -68,7 +67,9 @@ async def _answer_fault(request: Request, problem: Exception) -> Response:
 
 async def _nothing_here(request: Request) -> Response:
     message = f"There is no {request.url.path} here."
-    return _json({"error": {"message": message, "type": "invalid_request_error", "code": "unknown_path", "src": "stoker"}}, 404)
+    return _json(
+        {"error": {"message": message, "type": "invalid_request_error", "code": "unknown_path", "src": "stoker"}}, 404
+    )
 
 
 async def _read_wish(request: Request) -> Wish:
@@ -90,5 +91,3 @@ def _number(request: Request, name: str, default: float) -> float:
         return float(request.query_params.get(name, default))
     except ValueError as problem:
         raise WrongUse(f"`{name}` should be a number") from problem
-
-

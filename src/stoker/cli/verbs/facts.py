@@ -45,7 +45,10 @@ def _lines(machine: Machine) -> list[tuple[str, str]]:
         ("host", f"{machine.hostname}, {machine.arch}, Linux {machine.kernel}"),
         ("processor", f"{machine.cpu_model or '-'}, {machine.cpu_count} usable"),
         ("memory", f"{size(memory.available_bytes)} available of {size(memory.total_bytes)}"),
-        ("", f"free {size(memory.free_bytes)}, page cache {size(memory.page_cache_bytes)}, stalled {stall} of the time"),
+        (
+            "",
+            f"free {size(memory.free_bytes)}, page cache {size(memory.page_cache_bytes)}, stalled {stall} of the time",
+        ),
         ("swap", f"{size(memory.swap_free_bytes)} free of {size(memory.swap_total_bytes)}"),
         ("disk", f"{size(disk.free_bytes)} free of {size(disk.total_bytes)} at {disk.path}" if disk else "-"),
         ("driver", f"{machine.driver or '-'}, CUDA {machine.cuda or '-'}"),

@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from stoker.flows.control import Daemon
-    from stoker.records import ServiceView
+    from stoker.records import ServiceView, Wish
 
 HELP = """Serve a model, and wait until it has really answered.
 
@@ -43,16 +43,13 @@ def up(target: str | None, as_json: bool, **options: object) -> None:
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish, with_options
-    from stoker.flows.up import check_ready, ensure_daemon, follow
+    from stoker.flows.up import check_ready, ensure_daemon
 
     paths = find_paths()
     wish = with_options(find_wish(target, read_config(paths.config)), options)
     daemon = ensure_daemon(paths)
-    view = daemon.up(wish)
-    for view in follow(daemon, view):
-        if not as_json:
-            _say_change(view)
-    check_ready(view, [] if view.state == "READY" else daemon.tail(view.name, 12))
+    view = _follow(daemon, wish, quiet=as_json)
+    check_ready(view, daemon.tail(view.name, 12))
     if as_json:
         say_json(view)
         return
@@ -61,6 +58,18 @@ def up(target: str | None, as_json: bool, **options: object) -> None:
 
 
 COMMAND = up
+
+
+def _follow(daemon: Daemon, wish: Wish, quiet: bool) -> ServiceView:
+    """Shows each state the service passes through, and returns the last."""
+    from stoker.flows.up import follow
+
+    view = daemon.up(wish)
+    for change in follow(daemon, view):
+        view = change
+        if not quiet:
+            _say_change(view)
+    return view
 
 
 def _say_change(view: ServiceView) -> None:
