@@ -37,6 +37,7 @@ class Wish(Record, frozen=True):
     draft_tokens: int | None = None
     reasoning: ReasoningKind = "auto"
     gpu_layers: int | None = None
+    threads: int | None = None
     server: str | None = None
 
 

@@ -17,6 +17,7 @@ SWITCHES = {
     "context_total": "--ctx-size",
     "parallel": "--parallel",
     "gpu_layers": "--n-gpu-layers",
+    "threads": "--threads",
     "speculation_type": "--spec-type",
     "draft_model": "--spec-draft-model",
     "draft_tokens": "--spec-draft-n-max",

@@ -148,12 +148,13 @@ async def _live(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, control.stop_asked.set)
+    server = await _bind(config, door)
     async with asyncio.TaskGroup() as tasks:
-        server = await _listen(config, door, tasks)
         host, port = server.sockets[0].getsockname()[:2]
         control.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         _write_whole(paths.address_file, control.url)
         running = tasks.create_task(supervisor.run())
+        await door.open(server, tasks)
         announce(control.url)
         await control.stop_asked.wait()
         for number in (signal.SIGTERM, signal.SIGINT):  # the second one forces
@@ -165,10 +166,10 @@ async def _live(
         door.cut_all()
 
 
-async def _listen(config: Config, door: Door, tasks: asyncio.TaskGroup) -> asyncio.Server:
+async def _bind(config: Config, door: Door) -> asyncio.Server:
     gateway = config.gateway
     try:
-        return await door.run(tasks)
+        return await door.bind()
     except OSError as problem:
         who = read_listener(gateway.port) if gateway.port else None
         raise Refused(

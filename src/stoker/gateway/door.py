@@ -73,14 +73,18 @@ class Door:
         """Returns how many requests a service is answering."""
         return self._in_flight[service]
 
-    async def run(self, tasks: asyncio.TaskGroup) -> asyncio.Server:
-        """Begins to listen; requests live in the given TaskGroup. Raises OSError where the address is taken."""
-        self._tasks = tasks
+    async def bind(self) -> asyncio.Server:
+        """Takes the address without serving yet; raises OSError where it is taken."""
         loop = asyncio.get_running_loop()
         return await loop.create_server(
             lambda: ClientConnection(self.handle, self._limits, self._register),
-            self._config.host, self._config.port, backlog=1024,
+            self._config.host, self._config.port, backlog=1024, start_serving=False,
         )  # fmt: skip
+
+    async def open(self, server: asyncio.Server, tasks: asyncio.TaskGroup) -> None:
+        """Begins to answer; requests live in the given TaskGroup."""
+        self._tasks = tasks
+        await server.start_serving()
 
     def close_idle(self) -> None:
         """Closes the connections that wait for a next request."""

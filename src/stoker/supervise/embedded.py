@@ -25,7 +25,7 @@ def parse_words(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="stoker-embedded", allow_abbrev=False, description=__doc__)
     for switch in ("--model", "--alias", "--host", "--spec-type", "--spec-draft-model", "--reasoning"):
         parser.add_argument(switch)
-    for switch in ("--port", "--ctx-size", "--parallel", "--n-gpu-layers", "--spec-draft-n-max"):
+    for switch in ("--port", "--ctx-size", "--parallel", "--n-gpu-layers", "--threads", "--spec-draft-n-max"):
         parser.add_argument(switch, type=int)
     for switch in ("--metrics", "--jinja", "--no-webui"):
         parser.add_argument(switch, action="store_true")
@@ -49,6 +49,8 @@ def make_parameters(options: argparse.Namespace, key: str | None) -> Any:
     _set_if_given(parameters, "n_ctx", options.ctx_size)
     _set_if_given(parameters, "n_parallel", options.parallel)
     _set_if_given(parameters, "n_gpu_layers", options.n_gpu_layers)
+    for threads in (parameters.cpuparams, parameters.cpuparams_batch):
+        _set_if_given(threads, "n_threads", options.threads)
     if options.reasoning:
         parameters.enable_reasoning = {"auto": -1, "on": 1, "off": 0}[options.reasoning]
     _set_speculation(xllamacpp, parameters.speculative, options)
@@ -68,6 +70,8 @@ def _set_speculation(xllamacpp: Any, speculative: Any, options: argparse.Namespa
     if options.spec_draft_model:
         speculative.draft.mparams.path = options.spec_draft_model
     _set_if_given(speculative.draft, "n_max", options.spec_draft_n_max)
+    _set_if_given(speculative.draft.cpuparams, "n_threads", options.threads)
+    _set_if_given(speculative.draft.cpuparams_batch, "n_threads", options.threads)
 
 
 def main(words: list[str] | None = None) -> None:

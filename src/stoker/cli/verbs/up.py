@@ -33,6 +33,7 @@ Example:
 @click.option("--context", type=int, help="Tokens a request may use.")
 @click.option("--parallel", type=int, help="Requests answered at once.")
 @click.option("--gpu-layers", type=int, help="Layers on the GPU; else the engine decides.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="Processor threads; else the engine decides.")
 @click.option("--speculation", type=click.Choice(["off", "draft", "ngram"]), help="Speculative decoding.")
 @click.option("--draft", help="The draft model for --speculation draft.")
 @click.option("--draft-tokens", type=click.IntRange(1, 64), help="Tokens drafted a step.")

@@ -1,0 +1,188 @@
+"""The life of a service whose engine misbehaves, with a scripted engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from home import Home, wait_for
+
+from stoker.records import State
+
+
+def start(home: Home, name: str, *options: str) -> subprocess.Popen[str]:
+    """Begins `stoker up NAME` and returns without waiting for it."""
+    argv = [sys.executable, "-m", "stoker", "up", name, *options]
+    return subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def await_daemon(home: Home) -> None:
+    """Waits until a daemon answers and knows a service."""
+    wait_for("the daemon", lambda: home.daemon_pid)
+    wait_for("a service", lambda: home.run("status", "--json", code=None).stdout.count('"state"') or None)
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ({"status": 500}, "HTTP 500"),
+        ({"tokens": 0}, "without a single token"),
+        ({"says_model": "other-model"}, "it says that other-model answered"),
+        ({"dies": "proving"}, "exit code 9"),
+    ],
+)
+def test_an_engine_that_lies_about_being_ready_never_becomes_ready(home: Home, script: dict[str, object], says: str) -> None:
+    home.add_fake("liar", **script)
+    said = home.run("up", "liar", code=1)
+    assert "liar is FAILED" in said.stderr
+    assert says in said.stderr
+    assert " READY" not in said.stdout
+    assert home.engines() == {}
+
+
+def test_an_engine_that_dies_while_loading_fails_with_its_last_words(home: Home) -> None:
+    home.add_fake("brief", dies="loading", prints="error loading model: the planets are wrong")
+    said = home.run("up", "brief", code=1).stderr
+    assert "exit code 7" in said
+    assert "llama.cpp could not load the model: the planets are wrong" in said
+    assert "stoker logs brief" in said
+    assert home.service("brief").state is State.FAILED
+
+
+def test_an_engine_that_does_not_load_in_time_is_ended(home: Home) -> None:
+    home.configure(limits="load_s = 0.3")
+    home.add_fake("slow", gate="/nonexistent/gate")
+    said = home.run("up", "slow", code=4).stderr
+    assert "did not load within 0 s (load_s)" in said
+    assert home.engines() == {}
+
+
+def test_a_stop_while_loading_ends_the_engine(home: Home) -> None:
+    home.add_fake("slow", gate="/nonexistent/gate")
+    with start(home, "slow") as up:
+        await_daemon(home)
+        home.await_state("slow", State.LOADING)
+        home.run("down", "slow")
+        up.wait(60)
+        assert up.stdout is not None
+        assert "slow is STOPPED" in up.stdout.read()
+    assert home.engines() == {}
+
+
+def test_an_engine_that_ignores_sigterm_is_killed(home: Home) -> None:
+    home.configure(limits="stop_grace_s = 0.2")
+    home.add_fake("stubborn", ignores_term=True)
+    home.run("up", "stubborn")
+    home.run("down", "stubborn")
+    assert home.engines() == {}
+
+
+def test_a_child_in_a_session_of_its_own_is_ended_too(home: Home) -> None:
+    home.add_fake("parent", orphan=True)
+    home.run("up", "parent")
+    assert len(home.engines()) == 2
+    home.run("down", "parent")
+    assert home.engines() == {}
+
+
+def test_an_engine_that_dies_when_ready_is_started_again_within_its_budget(home: Home) -> None:
+    home.configure(limits="restarts = 2")
+    home.add_fake("mortal")
+    first = home.json("up", "mortal")
+    os.kill(first["pid"], signal.SIGKILL)
+    home.await_state("mortal", State.BACKOFF)
+    second = home.await_state("mortal", State.READY)
+    assert second.pid not in (None, first["pid"])
+    assert second.restarts == 1
+    assert second.pid is not None
+    os.kill(second.pid, signal.SIGKILL)
+    home.await_state("mortal", State.BACKOFF)
+    third = home.await_state("mortal", State.READY)
+    assert third.pid is not None
+    os.kill(third.pid, signal.SIGKILL)
+    failed = home.await_state("mortal", State.FAILED)
+    assert "killed by SIGKILL" in failed.why
+    assert home.engines() == {}
+
+
+def test_the_children_of_an_engine_that_died_are_ended(home: Home) -> None:
+    home.configure(limits="restarts = 0")
+    home.add_fake("parent", orphan=True)
+    view = home.json("up", "parent")
+    os.kill(view["pid"], signal.SIGKILL)
+    home.await_state("parent", State.FAILED)
+    assert home.engines() == {}
+
+
+def test_a_taken_port_is_named_with_who_took_it(home: Home) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        home.add_fake("late", f"port = {port}")
+        said = home.run("up", "late", code=3).stderr
+    assert f"port {port} is taken by" in said
+    assert f"(pid {os.getpid()})" in said
+
+
+def test_what_can_never_fit_is_refused_with_who_holds_the_memory(home: Home) -> None:
+    home.configure(limits=f"memory_floor_bytes = {2**50}")
+    home.add_fake("huge")
+    said = home.run("up", "huge", code=3).stderr
+    assert "does not fit in this machine" in said
+    assert "needed and 1048576.0 GiB kept for the system" in said
+    assert "most is held by:" in said
+    assert home.engines() == {}
+
+
+def test_a_start_that_lacks_memory_waits_for_it_and_gives_up_at_its_limit(home: Home) -> None:
+    available_bytes = home.json("facts")["memory"]["available_bytes"]
+    home.configure(limits=f"memory_wait_s = 0.5\nmemory_floor_bytes = {available_bytes}")
+    home.add_fake("patient")
+    said = home.run("up", "patient", code=4)
+    assert "WAITING_FOR_MEMORY" in said.stdout
+    assert "no room within 0 s (memory_wait_s)" in said.stderr
+
+
+def test_two_starts_at_once_give_one_engine(home: Home) -> None:
+    home.add_fake("one")
+    home.run("up", "one")
+    home.run("down", "one")
+    with start(home, "one") as first, start(home, "one") as second:
+        assert first.wait(60) == 0
+        assert second.wait(60) == 0
+    assert len(home.engines()) == 1
+
+
+def test_a_restart_by_a_new_wish_waits_for_the_old_engine_to_be_gone(home: Home) -> None:
+    home.configure(limits="stop_grace_s = 0.3")
+    home.add_fake("changing", ignores_term=True)
+    first = home.json("up", "changing")
+    second = home.json("up", "changing", "--parallel", "2")
+    assert second["pid"] != first["pid"]
+    assert list(home.engines()) == [second["pid"]]
+
+
+def test_status_tells_of_a_disk_that_is_full(home: Home, tmp_path: Path) -> None:
+    log = home.paths.engine_log("chatty")
+    log.parent.mkdir(parents=True)
+    log.symlink_to("/dev/full")
+    home.add_fake("chatty", prints="hello")
+    said = home.run("up", "chatty", code=None)
+    # The scripted engine ends when it cannot print, as Python programs do; what matters is that Stoker says why and lives.
+    assert said.returncode in (0, 1)
+    assert home.run("status").stdout
+
+
+def test_limits_are_waited_for_by_name_and_not_by_sleeping(home: Home) -> None:
+    home.add_fake("quick")
+    begun = time.monotonic()
+    home.run("up", "quick")
+    home.run("down", "quick")
+    assert time.monotonic() - begun < 30

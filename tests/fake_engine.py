@@ -1,0 +1,155 @@
+"""A scripted engine, a process of its own, for faults that a real one cannot be made to show.
+
+It is started with llama-server's words and reads what to do from the JSON file in `FAKE_ENGINE` beside it (see `Script`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the fake engine does.
+
+    `gate`: a file that must exist before it is healthy. `dies`: "loading", "proving" or "streaming" (after two tokens, once
+    `stream_gate` exists). `says_model`: the model it claims to be. `status`: what it answers to a chat. `tokens`: how many
+    it gives. `orphan`: it leaves a child in a session of its own. `leak_bytes`: it holds so much memory. `aborts`: a file
+    to which it writes a line when a client leaves mid-stream.
+    """
+
+    gate: str | None = None
+    dies: str | None = None
+    ignores_term: bool = False
+    says_model: str | None = None
+    status: int = 200
+    headers: dict[str, str] | None = None
+    tokens: int = 3
+    orphan: bool = False
+    leak_bytes: int = 0
+    stream_gate: str | None = None
+    hangs_after: int | None = None
+    aborts: str | None = None
+    prints: str | None = None
+
+
+def wait_for_file(path: str) -> None:
+    """Returns once the file exists."""
+    while not Path(path).exists():
+        time.sleep(0.005)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers health, chat and completions as the script says."""
+
+    protocol_version = "HTTP/1.1"
+    script: Script
+    model: str
+    proved = False
+
+    def log_message(self, *words: Any) -> None:
+        """Stays quiet."""
+
+    def do_GET(self) -> None:
+        """Answers the health question."""
+        waits = self.script.gate is not None and not Path(self.script.gate).exists()
+        self._reply(503 if waits else 200, {"status": "loading" if waits else "ok"})
+
+    def do_POST(self) -> None:
+        """Answers a chat."""
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        is_proof = body["messages"][0]["content"] == "Say hello."
+        if is_proof and self.script.dies == "proving":
+            os._exit(9)
+        if self.script.status != 200 and not (is_proof and self.script.headers):
+            self._reply(self.script.status, {"error": {"message": "the engine refuses", "type": "engine"}})
+        else:
+            self._stream(body, is_proof)
+
+    def _reply(self, status: int, value: object) -> None:
+        raw = json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in (self.script.headers or {}).items():
+            self.send_header(name, text)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def _stream(self, body: dict[str, Any], is_proof: bool) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        try:
+            for number in range(self.script.tokens):
+                self._before_token(number, is_proof)
+                self._chunk({"choices": [{"index": 0, "delta": {"content": f"token{number} "}, "finish_reason": None}]})
+            self._write(b"data: [DONE]\n\n")
+            self.wfile.write(b"0\r\n\r\n")
+        except OSError:
+            if self.script.aborts:
+                with Path(self.script.aborts).open("a") as file:
+                    file.write("aborted\n")
+
+    def _before_token(self, number: int, is_proof: bool) -> None:
+        if is_proof:
+            return
+        if number == 2 and self.script.stream_gate:
+            wait_for_file(self.script.stream_gate)
+        if number == 2 and self.script.dies == "streaming":
+            os._exit(9)
+        if number == self.script.hangs_after:
+            threading.Event().wait()
+        if self.script.aborts and number >= 2:
+            time.sleep(0.01)
+
+    def _chunk(self, event: dict[str, Any]) -> None:
+        full = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": self.model, **event}
+        self._write(b"data: " + json.dumps(full).encode() + b"\n\n")
+
+    def _write(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+
+def main(script_file: str, words: list[str]) -> None:
+    """Serves until it is told to stop."""
+    script = Script(**json.loads(Path(script_file).read_text()))
+    options = dict(zip(words[::1], words[1::1], strict=False))
+    if script.prints:
+        print(script.prints, flush=True)
+    if script.dies == "loading":
+        sys.exit(7)
+    if script.ignores_term:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if script.orphan:
+        subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
+    Handler.script = script
+    Handler.model = script.says_model or options["--alias"]
+    Handler.ballast = bytearray(os.urandom(1) * script.leak_bytes)  # type: ignore[attr-defined]
+    ThreadingHTTPServer.daemon_threads = True
+    ThreadingHTTPServer(("127.0.0.1", int(options["--port"])), Handler).serve_forever()
+
+
+def write_fake_engine(folder: Path, script: Script) -> Path:
+    """Writes a program that behaves as scripted, to be named as a service's `server`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script_file, program = folder / "script.json", folder / "fake-llama-server"
+    script_file.write_text(json.dumps(script.__dict__))
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"import fake_engine\nfake_engine.main({str(script_file)!r}, sys.argv[1:])\n"
+    )
+    program.chmod(0o755)
+    return program

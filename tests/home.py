@@ -1,0 +1,119 @@
+"""A Stoker of its own for a test: its state folder, its daemon, its engines; nothing of it is left afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fake_engine import Script, write_fake_engine
+
+from stoker.config import Paths, demo_model
+from stoker.flows.control import Daemon, find_daemon
+from stoker.flows.ownership import instance_of, read_owner
+from stoker.records import ServiceView, State
+from stoker.supervise.process import find_marked
+
+LIMIT_S = 60.0
+T = TypeVar("T")
+
+
+def wait_for(what: str, found: Callable[[], T | None]) -> T:
+    """Returns the first thing found that is not None or False; fails with its name when the limit is over."""
+    end = time.monotonic() + LIMIT_S
+    while True:
+        value = found()
+        if value is not None and value is not False:
+            return value
+        assert time.monotonic() < end, f"waited {LIMIT_S:.0f} s for {what}"
+        time.sleep(0.005)
+
+
+class Home:
+    """One state folder and what belongs to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.paths = Paths(state=folder / "state", config=folder / "stoker.toml")
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("STOKER", "XDG_"))},
+            "STOKER_STATE": str(self.paths.state), "STOKER_CONFIG": str(self.paths.config), "NO_COLOR": "1",
+        }  # fmt: skip
+        self.configure()
+
+    def configure(self, more: str = "", gateway: str = "port = 0", limits: str = "") -> None:
+        """Writes stoker.toml; the gateway takes a free port."""
+        self.paths.config.write_text(f"[gateway]\n{gateway}\n[limits]\n{limits}\n{more}\n")
+
+    def run(self, *words: str, code: int | None = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+        """Runs a verb to its end; fails where its exit code is another."""
+        argv = [sys.executable, "-m", "stoker", *words]
+        done = subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S * 2, **more)
+        if code is not None:
+            assert done.returncode == code, f"{words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def json(self, *words: str) -> Any:
+        """Runs a verb with --json and returns what it printed."""
+        return json.loads(self.run(*words, "--json").stdout)
+
+    def add_fake(self, name: str, more: str = "", **script: Any) -> Path:
+        """Adds a service whose engine is scripted; returns the folder that holds its script and gates."""
+        folder = self.folder / name
+        program = write_fake_engine(folder, Script(**script))
+        text = self.paths.config.read_text()
+        table = f'[service.{name}]\nmodel = "{demo_model()}"\nserver = "{program}"\n{more}\n'
+        self.paths.config.write_text(text + table)
+        return folder
+
+    @property
+    def daemon(self) -> Daemon:
+        """The running daemon."""
+        daemon = find_daemon(self.paths)
+        assert daemon is not None, "no daemon runs"
+        return daemon
+
+    @property
+    def daemon_pid(self) -> int | None:
+        """The pid of the daemon that holds the state folder."""
+        owner = read_owner(self.paths)
+        return owner.pid if owner else None
+
+    def service(self, name: str) -> ServiceView:
+        """A service as the daemon tells it."""
+        return next(view for view in self.daemon.status().services if view.name == name)
+
+    def await_state(self, name: str, *states: State) -> ServiceView:
+        """Waits until a service is in one of the states."""
+        end = time.monotonic() + LIMIT_S
+        view = self.service(name)
+        while view.state not in states:
+            assert time.monotonic() < end, f"{name} is {view.state} ({view.why}), not {states}"
+            view = self.daemon.wait(name, view.state, 1.0)
+        return view
+
+    def engines(self) -> dict[int, str]:
+        """All living engine processes of this home: pid and launch marker."""
+        return dict(find_marked(instance_of(self.paths) + "/"))
+
+    def kill_daemon(self) -> None:
+        """Kills the daemon with -9 and waits until it is gone."""
+        pid = self.daemon_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        wait_for("the daemon's end", lambda: read_owner(self.paths) is None)
+
+    def end(self) -> dict[int, str]:
+        """Takes everything down; returns the engines that `stoker down` left behind, after killing them."""
+        self.run("down", code=None)
+        left = self.engines()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        return left
