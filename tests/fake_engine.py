@@ -5,6 +5,7 @@ It is started with llama-server's words and reads what to do from the JSON file 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -24,8 +25,8 @@ class Script:
 
     `gate`: a file that must exist before it is healthy. `dies`: "loading", "proving" or "streaming" (after two tokens, once
     `stream_gate` exists). `says_model`: the model it claims to be. `status`: what it answers to a chat. `tokens`: how many
-    it gives. `orphan`: it leaves a child in a session of its own. `leak_bytes`: it holds so much memory. `aborts`: a file
-    to which it writes a line when a client leaves mid-stream.
+    it gives; a `status` with `headers` only for the message "hi". `orphan`: it leaves a child in a session of its own. `leak_bytes`: it holds so much memory. `aborts`: it
+    never answers a request that is not streamed, and writes "begun", then "left" to this file.
     """
 
     gate: str | None = None
@@ -71,7 +72,9 @@ class Handler(BaseHTTPRequestHandler):
         is_proof = body["messages"][0]["content"] == "Say hello."
         if is_proof and self.script.dies == "proving":
             os._exit(9)
-        if self.script.status != 200 and not (is_proof and self.script.headers):
+        if not body.get("stream") and self.script.aborts:
+            self._wait_until_left(self.script.aborts)
+        elif self.script.status != 200 and (self.script.headers is None or body["messages"][0]["content"] == "hi"):
             self._reply(self.script.status, {"error": {"message": "the engine refuses", "type": "engine"}})
         else:
             self._stream(body, is_proof)
@@ -86,21 +89,22 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(raw)
 
+    def _wait_until_left(self, file: str) -> None:
+        Path(file).write_text("begun\n")
+        if self.connection.recv(1) == b"":
+            Path(file).write_text("left\n")
+
     def _stream(self, body: dict[str, Any], is_proof: bool) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        try:
+        with contextlib.suppress(OSError):
             for number in range(self.script.tokens):
                 self._before_token(number, is_proof)
                 self._chunk({"choices": [{"index": 0, "delta": {"content": f"token{number} "}, "finish_reason": None}]})
             self._write(b"data: [DONE]\n\n")
             self.wfile.write(b"0\r\n\r\n")
-        except OSError:
-            if self.script.aborts:
-                with Path(self.script.aborts).open("a") as file:
-                    file.write("aborted\n")
 
     def _before_token(self, number: int, is_proof: bool) -> None:
         if is_proof:
@@ -111,8 +115,6 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(9)
         if number == self.script.hangs_after:
             threading.Event().wait()
-        if self.script.aborts and number >= 2:
-            time.sleep(0.01)
 
     def _chunk(self, event: dict[str, Any]) -> None:
         full = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": self.model, **event}

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -19,33 +19,37 @@ from stoker.records import MIB, Record, Wish
 SERVICE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 DEMO = "demo"
 T = TypeVar("T", bound=Record)
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
+Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 
 
 class GatewayConfig(Record, frozen=True):
     """The `[gateway]` table."""
 
     host: str = "127.0.0.1"
-    port: int = 8700
+    port: Port = 8700
     allowed_hosts: tuple[str, ...] = ()
-    body_limit_bytes: int = 32 * MIB
-    head_limit_s: float = 15.0
-    body_limit_s: float = 60.0
-    engine_silence_limit_s: float = 900.0
+    body_limit_bytes: Bytes = 32 * MIB
+    head_limit_s: Seconds = 15.0
+    body_limit_s: Seconds = 60.0
+    engine_silence_limit_s: Seconds = 900.0
 
 
 class LimitsConfig(Record, frozen=True):
     """The `[limits]` table: every wait has one, and its name is what an error calls it."""
 
-    memory_wait_s: float = 120.0
-    load_s: float = 1800.0
-    prove_s: float = 300.0
-    drain_s: float = 30.0
-    stop_grace_s: float = 15.0
-    settle_s: float = 120.0
-    restart_window_s: float = 600.0
-    restarts: int = 3
-    memory_floor_bytes: int = 512 * MIB
-    log_bytes: int = 16 * MIB
+    memory_wait_s: Seconds = 120.0
+    load_s: Seconds = 1800.0
+    prove_s: Seconds = 300.0
+    drain_s: Seconds = 30.0
+    stop_grace_s: Seconds = 15.0
+    settle_s: Seconds = 120.0
+    restart_window_s: Seconds = 600.0
+    restarts: Count = 3
+    memory_floor_bytes: Bytes = 512 * MIB
+    log_bytes: Bytes = 16 * MIB
 
 
 class Config(Record, frozen=True):
@@ -118,7 +122,7 @@ def read_config(path: Path) -> Config:
         raise WrongUse(f"{path} cannot be read", why=str(problem)) from problem
     try:
         tree = tomllib.loads(text.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:  # not UTF-8, not TOML, a number or a nesting beyond Python's limits
         raise WrongUse(f"{path} is not valid TOML", why=str(problem), next_step="mend that line and try again") from problem
     return parse_config(tree, str(path))
 
@@ -127,7 +131,7 @@ def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     """Turns a parsed TOML tree into a Config."""
     _check_keys(tree, {"gateway", "limits", "service"}, "", source)
     services = {
-        name: _parse_table({"name": _check_name(name, source), **table}, Wish, f"service.{name}", source)
+        name: _parse_table(table, Wish, f"service.{name}", source, name=_check_name(name, source))
         for name, table in _tables(tree, "service", source).items()
     }
     return Config(
@@ -165,16 +169,18 @@ def _check_keys(table: Mapping[str, Any], known: set[str], path: str, source: st
             )
 
 
-def _parse_table(table: object, kind: type[T], path: str, source: str) -> T:
+def _parse_table(table: object, kind: type[T], path: str, source: str, **known: str) -> T:
+    """Returns the table as a record; `known` are fields that its place in the file says, so no key may."""
     if not isinstance(table, dict):
-        raise WrongUse(f"{source}: `{path}` should be a table")
-    _check_keys(table, set(kind.__struct_fields__), path, source)
+        raise WrongUse(f"{source}: `{path}` should be a table", next_step=f"write [{path}] and the keys below it")
+    _check_keys(table, set(kind.__struct_fields__) - known.keys(), path, source)
     try:
-        return msgspec.convert(table, kind)
+        return msgspec.convert({**known, **table}, kind)
     except msgspec.ValidationError as problem:
-        where = str(problem).replace("$.", f"{path}.")
+        what = str(problem) if "`$" in str(problem) else f"{problem} - at `$`"
         raise WrongUse(
-            f"{source}: {where}", next_step=f"see docs/configuration.md, table [{path.split('.')[0]}]"
+            f"{source}: {what.replace('`$', f'`{path}')}",
+            next_step=f"see docs/configuration.md, table [{path.split('.')[0]}]",
         ) from problem
 
 

@@ -7,8 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 from home import Home, wait_for
@@ -59,7 +57,7 @@ def test_an_engine_that_does_not_load_in_time_is_ended(home: Home) -> None:
     home.configure(limits="load_s = 0.3")
     home.add_fake("slow", gate="/nonexistent/gate")
     said = home.run("up", "slow", code=4).stderr
-    assert "did not load within 0 s (load_s)" in said
+    assert "did not load within 0.3 s (load_s)" in said
     assert home.engines() == {}
 
 
@@ -147,7 +145,7 @@ def test_a_start_that_lacks_memory_waits_for_it_and_gives_up_at_its_limit(home: 
     home.add_fake("patient")
     said = home.run("up", "patient", code=4)
     assert "WAITING_FOR_MEMORY" in said.stdout
-    assert "no room within 0 s (memory_wait_s)" in said.stderr
+    assert "no room within 0.5 s (memory_wait_s)" in said.stderr
 
 
 def test_two_starts_at_once_give_one_engine(home: Home) -> None:
@@ -167,22 +165,3 @@ def test_a_restart_by_a_new_wish_waits_for_the_old_engine_to_be_gone(home: Home)
     second = home.json("up", "changing", "--parallel", "2")
     assert second["pid"] != first["pid"]
     assert list(home.engines()) == [second["pid"]]
-
-
-def test_status_tells_of_a_disk_that_is_full(home: Home, tmp_path: Path) -> None:
-    log = home.paths.engine_log("chatty")
-    log.parent.mkdir(parents=True)
-    log.symlink_to("/dev/full")
-    home.add_fake("chatty", prints="hello")
-    said = home.run("up", "chatty", code=None)
-    # The scripted engine ends when it cannot print, as Python programs do; what matters is that Stoker says why and lives.
-    assert said.returncode in (0, 1)
-    assert home.run("status").stdout
-
-
-def test_limits_are_waited_for_by_name_and_not_by_sleeping(home: Home) -> None:
-    home.add_fake("quick")
-    begun = time.monotonic()
-    home.run("up", "quick")
-    home.run("down", "quick")
-    assert time.monotonic() - begun < 30

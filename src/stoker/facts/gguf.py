@@ -17,8 +17,12 @@ from stoker.errors import Refused
 MAGIC = b"GGUF"
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 STRING, ARRAY = 8, 9
-STRING_LIMIT_BYTES = 64 * 1024**2
-COUNT_LIMIT = 16 * 1024**2
+STRING_LIMIT_BYTES = 4 * 1024**2
+COUNT_LIMIT = 16 * 1024**2  # items of one array
+TABLE_LIMIT = 256 * 1024  # pairs, or tensors: each is kept
+ELEMENTS_LIMIT = 2**48
+HEADER_LIMIT_BYTES = 96 * 1024**2  # the largest vocabularies take a third of it
+DIGEST_BYTES = 1024**2
 DIGEST_FROM_ITEMS = 64  # longer arrays (vocabularies) are kept as a digest, to stay small
 
 # ggml tensor types: name, elements a block, bytes a block.
@@ -78,17 +82,20 @@ class _Reader:
         version = self.number("<I")
         if version not in (2, 3):
             raise Refused(f"{self.path} is GGUF version {version}", why="versions 2 and 3, little-endian, are understood")
-        tensor_count, pair_count = self.count(), self.count()
+        tensor_count, pair_count = self.count(TABLE_LIMIT), self.count(TABLE_LIMIT)
         pairs = dict(self.pair() for _ in range(pair_count))
         tensors = [self.tensor() for _ in range(tensor_count)]
         alignment = pairs.get("general.alignment", 32)
-        if not isinstance(alignment, int) or alignment < 1:
+        if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
             raise Refused(f"{self.path} is damaged", why=f"its alignment is {alignment!r}")
         return Header(pairs, tensors, -(-self.file.tell() // alignment) * alignment)
 
     def take(self, size_bytes: int) -> bytes:
-        found = self.file.read(size_bytes)
-        if len(found) < size_bytes:
+        end = self.file.tell() + size_bytes
+        if end > HEADER_LIMIT_BYTES:
+            raise Refused(f"{self.path} is damaged", why=f"its header is longer than {HEADER_LIMIT_BYTES:,} bytes")
+        # Asked before reading: a read makes room for all that a damaged length claims.
+        if end > self.file_bytes or len(found := self.file.read(size_bytes)) < size_bytes:
             raise Refused(
                 f"{self.path} is cut short",
                 why=f"its header goes on past the end of the file at {self.file_bytes:,} bytes",
@@ -99,9 +106,9 @@ class _Reader:
     def number(self, layout: str) -> int:
         return int(struct.unpack(layout, self.take(struct.calcsize(layout)))[0])
 
-    def count(self) -> int:
+    def count(self, limit: int = COUNT_LIMIT) -> int:
         found = self.number("<Q")
-        if found > COUNT_LIMIT:
+        if found > limit:
             raise Refused(f"{self.path} is damaged", why=f"its header claims {found:,} entries in one list")
         return found
 
@@ -132,7 +139,11 @@ class _Reader:
             return [self.value(kind) for _ in range(count)]
         digest = hashlib.sha256()
         if kind in SCALARS:
-            digest.update(self.take(struct.calcsize(SCALARS[kind]) * count))
+            left_bytes = struct.calcsize(SCALARS[kind]) * count
+            while left_bytes:
+                piece = self.take(min(left_bytes, DIGEST_BYTES))
+                left_bytes -= len(piece)
+                digest.update(piece)
         else:
             for _ in range(count):
                 digest.update(repr(self.value(kind)).encode())
@@ -143,6 +154,8 @@ class _Reader:
         if dimensions > 8:
             raise Refused(f"{self.path} is damaged", why=f"tensor {name[:60]!r} claims {dimensions} dimensions")
         elements = prod(self.number("<Q") for _ in range(dimensions))
+        if elements > ELEMENTS_LIMIT:
+            raise Refused(f"{self.path} is damaged", why=f"tensor {name[:60]!r} claims {elements:,} elements")
         kind, offset_bytes = self.number("<I"), self.number("<Q")
         type_name, block, block_bytes = TENSOR_TYPES.get(kind, (f"type {kind}", 0, 0))
         return Tensor(name, elements, type_name, offset_bytes, elements // block * block_bytes if block else None)

@@ -44,9 +44,9 @@ def read_package_version(name: str) -> str | None:
 
 def _read_cpu_model(box: Box) -> str | None:
     # Arm kernels give no model name in /proc/cpuinfo; lscpu decodes the part numbers.
-    found = re.search(r"^model name\s*:\s*(.+)$", box.read("/proc/cpuinfo") or "", re.MULTILINE)
-    found = found or re.search(r"^Model name:\s*(.+)$", box.run(("lscpu",)) or "", re.MULTILINE)
-    return found[1].strip() if found else None
+    found = re.findall(r"^model name\s*:\s*(.+)$", box.read("/proc/cpuinfo") or "", re.MULTILINE)
+    found = found or re.findall(r"^ *Model name:\s*(.+)$", box.run(("lscpu",)) or "", re.MULTILINE)
+    return " + ".join(dict.fromkeys(name.strip() for name in found)) or None  # GB10 has two kinds of core
 
 
 def read_nvidia() -> GpuFacts:
@@ -58,7 +58,7 @@ def read_nvidia() -> GpuFacts:
     except pynvml.NVMLError:
         return (), None, None
     try:
-        gpus = tuple(_read_gpu(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
+        gpus = tuple(_read_gpu(pynvml, index) for index in range(_ask(pynvml, pynvml.nvmlDeviceGetCount) or 0))
         cuda = _ask(pynvml, pynvml.nvmlSystemGetCudaDriverVersion_v2)
         version = None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}"
         return gpus, _ask(pynvml, pynvml.nvmlSystemGetDriverVersion), version
@@ -74,7 +74,9 @@ def _ask(pynvml: Any, question: Callable[..., Any], *words: Any) -> Any:
 
 
 def _read_gpu(pynvml: Any, index: int) -> Gpu:
-    device = pynvml.nvmlDeviceGetHandleByIndex(index)
+    device = _ask(pynvml, pynvml.nvmlDeviceGetHandleByIndex, index)
+    if device is None:  # it fell off the bus, or we may not ask it; it is there all the same
+        return Gpu("a GPU that does not answer", None, None, None, None, None, None)
     memory = _ask(pynvml, pynvml.nvmlDeviceGetMemoryInfo, device)
     capability = _ask(pynvml, pynvml.nvmlDeviceGetCudaComputeCapability, device)
     power_mw = _ask(pynvml, pynvml.nvmlDeviceGetPowerUsage, device)

@@ -14,10 +14,14 @@ KV_VALUE_BYTES = 2  # an f16 cache, llama.cpp's default
 
 def read_model(path: Path) -> Model:
     """Returns the model in a GGUF file, or in a folder that holds one; raises Refused with what is wrong."""
-    file = _find_gguf(path)
-    header = read_header(file)
-    _check_whole(file, header)
-    return _describe(file, header)
+    try:
+        file = _find_gguf(path)
+        header = read_header(file)
+        _check_whole(file, header)
+        _check_name(file.resolve())
+        return _describe(file, header)
+    except OSError as problem:
+        raise Refused(f"{path} cannot be read", why=str(problem)) from problem
 
 
 def _find_gguf(path: Path) -> Path:
@@ -27,6 +31,8 @@ def _find_gguf(path: Path) -> Path:
         raise Refused(f"there is no model at {path}", why=f"the path does not exist; {hint}")
     if path.is_file():
         return path
+    if not path.is_dir():
+        raise Refused(f"{path} is neither a file nor a folder", next_step="name a GGUF file, or a folder that holds one")
     found = sorted(path.glob("*.gguf"))
     if len(found) == 1:
         return found[0]
@@ -50,6 +56,13 @@ def _check_whole(file: Path, header: Header) -> None:
         )
 
 
+def _check_name(file: Path) -> None:
+    try:
+        str(file).encode()
+    except UnicodeEncodeError as problem:  # it has to go into the store and to the engine
+        raise Refused(f"the path {str(file)!a} cannot be used", why="it is not UTF-8", next_step="rename it") from problem
+
+
 def _describe(file: Path, header: Header) -> Model:
     architecture = str(header.pairs["general.architecture"])
     return Model(
@@ -59,7 +72,7 @@ def _describe(file: Path, header: Header) -> Model:
         file_bytes=file.stat().st_size,
         parameters=sum(tensor.elements for tensor in header.tensors),
         quantisation=Counter(_weights_by_type(header)).most_common(1)[0][0],
-        context_tokens=_whole(header, f"{architecture}.context_length"),
+        context_tokens=_whole(header, f"{architecture}.context_length") or None,
         kv_bytes_per_token=_kv_bytes_per_token(header, architecture),
         vocabulary_hash=_text(header, "tokenizer.ggml.tokens"),
         has_chat_template="tokenizer.chat_template" in header.pairs,

@@ -54,12 +54,14 @@ class Control:
             services=self._supervisor.views(),
         )
 
-    def up(self, wish: Wish) -> ServiceView:
-        """Plans a wish and asks for it to run."""
+    async def up(self, wish: Wish) -> ServiceView:
+        """Plans a wish and asks for it to run; the state returned is the first that follows."""
         plan = make_plan(wish)
         self._check_names(plan.service, plan.model)
         self._supervisor.start(plan, "you asked for it")
-        return self._supervisor.find(plan.service).view()
+        owner = self._supervisor.find(plan.service)
+        await owner.await_handled()
+        return owner.view()
 
     def _check_names(self, service: str, model: str) -> None:
         for name, owner in self._supervisor.owners.items():
@@ -70,10 +72,11 @@ class Control:
                     next_step="give one of them another `served_name`",
                 )
 
-    def down(self, name: str) -> ServiceView:
-        """Asks for a service to stop."""
+    async def down(self, name: str) -> ServiceView:
+        """Asks for a service to stop; the state returned is the first that follows."""
         owner = self._supervisor.find(name)
         owner.ask_stop("you asked for it")
+        await owner.await_handled()
         return owner.view()
 
     async def wait(self, name: str, seen: State, limit_s: float) -> ServiceView:

@@ -49,16 +49,11 @@ def _did_not_start(log: Path, from_bytes: int) -> StokerError:
 def follow(daemon: Daemon, view: ServiceView) -> Iterator[ServiceView]:
     """Yields the service at each change of state until it is READY or rests; the caller judges the last one."""
     yield view
-    left_rest = False
-    while not (view.state in AT_REST and left_rest):
-        left_rest = left_rest or view.state not in AT_REST
+    while view.state not in AT_REST:
         before = view.state
         view = daemon.wait(view.name, before)
         if view.state is not before:
             yield view
-        elif view.state is State.READY:
-            return
-        left_rest = True
 
 
 def check_ready(view: ServiceView, tail: list[str]) -> None:

@@ -109,7 +109,7 @@ class Relay(asyncio.Protocol):
         if silent_s < self._silence_limit_s:
             self._timer = self._loop.call_later(self._silence_limit_s - silent_s + 0.001, self._check_silence)
             return
-        said = f"The engine of {self._endpoint.service} said nothing for {self._silence_limit_s:.0f} s"
+        said = f"The engine of {self._endpoint.service} said nothing for {self._silence_limit_s:g} s"
         self._break(504, "engine_silent", f"{said} (gateway.engine_silence_limit_s).")
         self.abort()
 

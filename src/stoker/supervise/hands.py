@@ -108,7 +108,7 @@ class Hands:
         memory = self.tools.read_memory()
         shortage = describe_shortage(need_bytes, limits.memory_floor_bytes, memory, read_holders())
         if can_ever_fit(need_bytes, limits.memory_floor_bytes, memory):
-            why = f"no room within {limits.memory_wait_s:.0f} s (memory_wait_s): {shortage}"
+            why = f"no room within {limits.memory_wait_s:g} s (memory_wait_s): {shortage}"
             return machine.MemoryRefused(time.time(), why, TIMED_OUT)
         return machine.MemoryRefused(time.time(), f"it does not fit in this machine: {shortage}", REFUSED)
 
@@ -155,7 +155,7 @@ class Hands:
         end = time.monotonic() + limit_s
         while not await self.tools.is_healthy(endpoint, health_path):
             if time.monotonic() > end:
-                return machine.Unfit(time.time(), f"it did not load within {limit_s:.0f} s (load_s)", TIMED_OUT)
+                return machine.Unfit(time.time(), f"it did not load within {limit_s:g} s (load_s)", TIMED_OUT)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 1.2, HEALTH_LAST_POLL_S)
         return machine.Healthy(time.time(), "the engine says it is ready; it has yet to answer")
@@ -167,7 +167,7 @@ class Hands:
             async with asyncio.timeout(limit_s):
                 proof = await self.tools.prove(_known(self.endpoint))
         except TimeoutError:
-            return machine.Unfit(time.time(), f"it gave no token within {limit_s:.0f} s (prove_s)", TIMED_OUT)
+            return machine.Unfit(time.time(), f"it gave no token within {limit_s:g} s (prove_s)", TIMED_OUT)
         self._measure_claim()
         return machine.Proved(time.time(), f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms")
 
@@ -206,7 +206,7 @@ class Hands:
         )  # fmt: skip
         missing_bytes = await await_settled(target_bytes, limit_s, self.tools.read_memory)
         if missing_bytes:
-            why = f"{say_bytes(missing_bytes)} of its memory were not back after {limit_s:.0f} s (settle_s)"
+            why = f"{say_bytes(missing_bytes)} of its memory were not back after {limit_s:g} s (settle_s)"
             return machine.NotSettled(time.time(), why)
         self.handle = None
         self._last_available_bytes = None

@@ -66,6 +66,10 @@ class ServiceOwner:
         """Asks for the engine to end until the next daemon starts it again."""
         self._inbox.put_nowait(PauseAsked(time.time(), why))
 
+    async def await_handled(self) -> None:
+        """Returns once everything that was asked for until now has had its effect on the state."""
+        await self._inbox.join()
+
     async def await_change(self, limit_s: float) -> None:
         """Returns at the next change of state, or when the limit is over."""
         changed = self._changed
@@ -83,6 +87,7 @@ class ServiceOwner:
             while True:
                 event = await self._inbox.get()
                 self._apply(event, tasks)
+                self._inbox.task_done()
 
     async def _resume(self, tasks: asyncio.TaskGroup) -> None:
         before, handle = self.service, self._hands.handle

@@ -26,10 +26,10 @@ def make_app(control: Control) -> App:
         return _json(control.status())
 
     async def up(request: Request) -> Response:
-        return _json(control.up(await _read_wish(request)))
+        return _json(await control.up(await _read_wish(request)))
 
     async def down(request: Request) -> Response:
-        return _json(control.down(request.path_params["name"]))
+        return _json(await control.down(request.path_params["name"]))
 
     async def wait(request: Request) -> Response:
         seen, limit_s = _state(request.query_params.get("seen", "")), _number(request, "limit_s", WAIT_LIMIT_S)

@@ -1,0 +1,162 @@
+"""`stoker.toml`: what it says is checked whole, and every fault names its path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import fails
+
+from stoker.config import Config, Paths, demo_model, find_paths, read_config
+from stoker.errors import WrongUse
+from stoker.records import Wish
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "stoker.toml"
+
+
+def test_a_missing_file_is_an_empty_one(file: Path) -> None:
+    assert read_config(file) == Config()
+
+
+def test_an_empty_file_gives_the_defaults_and_loopback(file: Path) -> None:
+    file.touch()
+    config = read_config(file)
+    assert (config.gateway.host, config.gateway.port, config.services) == ("127.0.0.1", 8700, {})
+    assert config.source == str(file)
+
+
+def test_everything_that_a_file_says_is_read(file: Path) -> None:
+    file.write_text(
+        '[gateway]\nport = 0\nallowed_hosts = ["spark.local"]\n[limits]\nload_s = 3\nrestarts = 0\n'
+        '[service.chat]\nmodel = "/m.gguf"\nspeculation = "ngram"\nparallel = 2\nreasoning = "off"\n'
+        '[service."qwen3.8-27b"]\nmodel = "~/q.gguf"\n'
+    )
+    config = read_config(file)
+    assert config.gateway.allowed_hosts == ("spark.local",)
+    assert (config.limits.load_s, config.limits.restarts, config.limits.drain_s) == (3.0, 0, 30.0)
+    assert config.services["chat"] == Wish("chat", "/m.gguf", speculation="ngram", parallel=2, reasoning="off")
+    assert config.services["qwen3.8-27b"].name == "qwen3.8-27b"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[gatway]\n", ["unknown key `gatway`", "did you mean `gateway`?"]),
+        ("colour = 1\n", ["unknown key `colour`", "known here: gateway, limits, service"]),
+        ("[gateway]\nprot = 1\n", ["unknown key `gateway.prot`", "did you mean `port`?"]),
+        ("[limits]\nrestart = 1\n", ["unknown key `limits.restart`", "did you mean `restarts`?"]),
+        ('[service.a]\nmodle = "x"\n', ["unknown key `service.a.modle`", "did you mean `model`?", "ignored in silence"]),
+        (
+            '[service.a]\nmodel = "x"\ndraft_token = 1\n',
+            ["unknown key `service.a.draft_token`", "did you mean `draft_tokens`?"],
+        ),
+        ('[service.a]\nmodel = "x"\n[service.a.more]\n', ["unknown key `service.a.more`"]),
+    ],
+)
+def test_an_unknown_key_is_an_error_with_its_path_and_the_near_miss(file: Path, text: str, parts: list[str]) -> None:
+    file.write_text(text)
+    with fails(WrongUse, str(file), *parts):
+        read_config(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("gateway = 1\n", ["`gateway` should be a table", "write [gateway]"]),
+        ("service = 1\n", ["`service` should hold tables", "write [service.NAME]"]),
+        ("[service]\na = 1\n", ["`service` should hold tables"]),
+        ('[gateway]\nport = "80"\n', ["Expected `int`, got `str` - at `gateway.port`", "table [gateway]"]),
+        ("[gateway]\nport = 70000\n", ["<= 65535 - at `gateway.port`"]),
+        ("[gateway]\nport = -1\n", [">= 0 - at `gateway.port`"]),
+        ("[gateway]\nallowed_hosts = ['a', 1]\n", ["got `int` - at `gateway.allowed_hosts[1]`"]),
+        ("[gateway]\nbody_limit_bytes = -5\n", ["at `gateway.body_limit_bytes`"]),
+        ("[limits]\nload_s = -1\n", [">= 0.0 - at `limits.load_s`"]),
+        ("[limits]\nload_s = inf\n", ["at `limits.load_s`"]),
+        ("[limits]\nload_s = nan\n", ["at `limits.load_s`"]),
+        ("[limits]\nrestarts = 1.5\n", ["Expected `int`, got `float` - at `limits.restarts`"]),
+        ("[service.a]\n", ["missing required field `model` - at `service.a`", "table [service]"]),
+        ("[service.a]\nmodel = 1\n", ["got `int` - at `service.a.model`"]),
+        ("[service.a]\nmodel = 'x'\nspeculation = 'drft'\n", ["'drft' - at `service.a.speculation`"]),
+        ("[service.a]\nmodel = 'x'\nparallel = true\n", ["got `bool` - at `service.a.parallel`"]),
+    ],
+)
+def test_a_wrong_value_is_an_error_with_its_path(file: Path, text: str, parts: list[str]) -> None:
+    file.write_text(text)
+    with fails(WrongUse, str(file), *parts):
+        read_config(file)
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a b", "", "/etc/passwd", "A", ".hidden", "-x", "a/b", "a\\nb", "x" * 64, "é", "a;b", "a\\u0000"]
+)
+def test_a_hostile_service_name_is_refused(file: Path, name: str) -> None:
+    file.write_text(f'[service."{name}"]\nmodel = "x"\n')
+    with fails(WrongUse, "cannot be a service's name", "lower-case letters, digits"):
+        read_config(file)
+
+
+def test_a_service_cannot_take_another_name_than_its_tables(file: Path) -> None:
+    file.write_text('[service.good]\nmodel = "x"\nname = "../../evil"\n')
+    with fails(WrongUse, "unknown key `service.good.name`"):
+        read_config(file)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"[gateway\n", b"a = \n", b"a = 1\na = 2\n", b"\xff\xfe[gateway]", b"[service.a]\nmodel = '\xe9'\n", b"\x00",
+        b"a = " + b"[" * 100_000, b"a = " + b"9" * 5000,
+    ],
+)  # fmt: skip
+def test_what_is_not_toml_is_an_error_that_names_the_file(file: Path, raw: bytes) -> None:
+    file.write_bytes(raw)
+    with fails(WrongUse, f"{file} is not valid TOML", "why: ", "mend that line"):
+        read_config(file)
+
+
+def test_broken_toml_is_told_with_its_line(file: Path) -> None:
+    file.write_text("[gateway]\nport = 1\nhost = oops\n")
+    with fails(WrongUse, "at line 3"):
+        read_config(file)
+
+
+def test_a_folder_in_place_of_the_file_is_an_error(file: Path) -> None:
+    file.mkdir()
+    with fails(WrongUse, f"{file} cannot be read", "Is a directory"):
+        read_config(file)
+
+
+def test_state_and_configuration_lie_in_the_xdg_folders() -> None:
+    paths = find_paths({"HOME": "/home/ada"})
+    assert paths == Paths(Path("/home/ada/.local/state/stoker"), Path("/home/ada/.config/stoker/stoker.toml"))
+    paths = find_paths({"HOME": "/home/ada", "XDG_STATE_HOME": "/s", "XDG_CONFIG_HOME": "/c"})
+    assert paths == Paths(Path("/s/stoker"), Path("/c/stoker/stoker.toml"))
+
+
+def test_an_empty_xdg_variable_counts_as_not_set() -> None:
+    paths = find_paths({"HOME": "/home/ada", "XDG_STATE_HOME": "", "STOKER_STATE": ""})
+    assert paths.state == Path("/home/ada/.local/state/stoker")
+
+
+def test_stokers_own_variables_win_over_the_xdg_folders() -> None:
+    given = {"HOME": "/h", "XDG_STATE_HOME": "/s", "STOKER_STATE": "/mine", "STOKER_CONFIG": "/mine.toml"}
+    assert find_paths(given) == Paths(Path("/mine"), Path("/mine.toml"))
+
+
+def test_every_file_of_the_state_lies_in_the_state_folder() -> None:
+    paths = Paths(Path("/s"), Path("/c.toml"))
+    files = [
+        paths.key_file, paths.engine_key_file, paths.database, paths.lock, paths.daemon_log, paths.address_file,
+        paths.engine_log("chat"),
+    ]  # fmt: skip
+    assert len(set(files)) == len(files)
+    assert all(file.is_relative_to("/s") for file in files)
+
+
+def test_the_bundled_models_are_there() -> None:
+    assert demo_model().is_file()
+    assert demo_model(draft=True).is_file()
+    assert demo_model() != demo_model(draft=True)

@@ -1,0 +1,209 @@
+"""The gateway with hostile clients and failing engines."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import time
+from typing import Any
+
+import openai
+import psutil
+import pytest
+from home import Home, wait_for
+from engine_metrics import requests_running
+
+from stoker.records import State
+
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+def send(home: Home, body: bytes | None, path: str = "/v1/chat/completions", **headers: str) -> tuple[int, Any, Any]:
+    """Sends one request with the key; returns (status, headers, body as JSON)."""
+    connection = http.client.HTTPConnection(home.daemon.url.removeprefix("http://"), timeout=30)
+    sent = {"authorization": f"Bearer {home.daemon.key}", **{name.replace("_", "-"): text for name, text in headers.items()}}
+    connection.request("POST" if body is not None else "GET", path, body, sent)
+    reply = connection.getresponse()
+    raw = reply.read()
+    connection.close()
+    return reply.status, reply.headers, json.loads(raw) if raw.startswith(b"{") else raw
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"not json", 400, "invalid_json"),
+        (b"", 400, "invalid_json"),
+        (b"\xff\xfe{}", 400, "invalid_json"),
+        (b"[1, 2]", 400, "invalid_model"),
+        (b"{}", 400, "invalid_model"),
+        (b'{"model": 7}', 400, "invalid_model"),
+        (b'{"model": null}', 400, "invalid_model"),
+        (b'{"model": "stoker-demo", "x": ' + b"[" * 10_000 + b"]" * 10_000 + b"}", 400, "nested_too_deeply"),
+        (b'{"model": "stoker-demo"} and more', 400, "invalid_json"),
+        (b'{"model": "' + b"m" * 50 * 1024**2 + b'"}', 413, "body_too_large"),
+    ],
+    ids=["words", "empty", "not utf-8", "a list", "no model", "a number", "null", "nested", "trailing", "50 MB"],
+)
+def test_a_bad_body_is_refused_in_openais_shape(demo: Home, body: bytes, status: int, code: str) -> None:
+    answered, headers, error = send(demo, body)
+    assert (answered, error["error"]["code"]) == (status, code)
+    assert error["error"]["src"] == "stoker"
+    assert set(error["error"]) == {"message", "type", "param", "code", "src"}
+    assert headers["content-type"] == "application/json"
+
+
+def test_every_answer_has_a_request_id_and_keeps_the_clients(demo: Home) -> None:
+    assert send(demo, None, "/v1/models")[1]["x-request-id"]
+    assert send(demo, None, "/v1/models", x_request_id="mine-1")[1]["x-request-id"] == "mine-1"
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/metrics", "/api/status", "/api/services", "/v1/nothing", "/nothing"])
+def test_without_the_key_nothing_is_told(demo: Home, path: str) -> None:
+    status, headers, error = send(demo, None, path, authorization="Bearer nonsense")
+    assert (status, error["error"]["code"]) == (401, "invalid_api_key")
+    assert headers["www-authenticate"] == "Bearer"
+
+
+def test_health_needs_no_key(demo: Home) -> None:
+    assert send(demo, None, "/health", authorization="")[2] == {"status": "ok"}
+
+
+def test_a_foreign_host_or_origin_is_refused_before_the_key_is_looked_at(demo: Home) -> None:
+    for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}, {"origin": "null"}):
+        assert send(demo, None, "/v1/models", **headers)[0] == 403
+    assert send(demo, None, "/v1/models", host="localhost:1", origin="http://127.0.0.1:8700")[0] == 200
+
+
+def test_unknown_paths_and_methods_are_refused(demo: Home) -> None:
+    assert send(demo, None, "/v1/nothing")[0] == 404
+    assert send(demo, None, "/nothing")[0] == 404
+    assert send(demo, None, "/v1/chat/completions")[0] == 405
+    assert send(demo, b"{}", "/v1/models")[0] == 405
+
+
+def test_metrics_are_what_prometheus_reads(demo: Home) -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    status, _, raw = send(demo, None, "/metrics")
+    families = {family.name: family for family in text_string_to_metric_families(raw.decode())}
+    assert status == 200
+    states = {s.labels["state"]: s.value for s in families["stoker_service_state"].samples if s.labels["service"] == "demo"}
+    assert states["READY"] == 1
+    assert sum(states.values()) == 1
+
+
+def test_a_service_that_is_not_ready_says_its_state_and_when_to_come_back(home: Home) -> None:
+    home.add_fake("slow", gate=str(home.folder / "gate"))
+    home.add_fake("quick")
+    home.run("up", "quick")
+    from stoker.config import read_config
+
+    home.daemon.up(read_config(home.paths.config).services["slow"])
+    home.await_state("slow", State.LOADING)
+    status, headers, error = send(home, json.dumps({"model": "slow", **CHAT}).encode())
+    assert (status, error["error"]["code"]) == (503, "service_loading")
+    assert int(headers["retry-after"]) > 0
+    assert "Nothing else answers in its place" in error["error"]["message"]
+    home.run("down", "slow")
+    status, _, error = send(home, json.dumps({"model": "slow", **CHAT}).encode())
+    assert (status, error["error"]["code"]) == (503, "service_stopped")
+
+
+def test_an_engines_error_passes_through_with_its_headers(home: Home) -> None:
+    home.add_fake("busy", status=429, headers={"retry-after": "7", "x-engine": "kept"})
+    home.run("up", "busy")
+    status, headers, error = send(home, json.dumps({"model": "busy", **CHAT}).encode())
+    assert status == 429
+    assert (headers["retry-after"], headers["x-engine"]) == ("7", "kept")
+    assert error == {"error": {"message": "the engine refuses", "type": "engine"}}
+
+
+def test_an_engine_that_dies_mid_stream_ends_it_with_an_error_event(home: Home) -> None:
+    gate = home.folder / "gate"
+    home.add_fake("mortal", dies="streaming", stream_gate=str(gate))
+    home.run("up", "mortal")
+    with openai.OpenAI(base_url=f"{home.daemon.url}/v1", api_key=home.daemon.key, max_retries=0) as client:
+        stream = client.chat.completions.create(model="mortal", messages=[{"role": "user", "content": "hi"}], stream=True)
+        assert next(iter(stream)).choices[0].delta.content == "token0 "
+        gate.touch()
+        with pytest.raises(openai.APIError, match="broke the connection before its reply was whole"):
+            list(stream)
+
+
+def test_a_real_engine_killed_mid_stream_ends_it_with_an_error_event(home: Home) -> None:
+    view = home.json("up")
+    with openai.OpenAI(base_url=f"{home.daemon.url}/v1", api_key=home.daemon.key, max_retries=0) as client:
+        stream = client.chat.completions.create(
+            model="stoker-demo", messages=[{"role": "user", "content": "hi"}], stream=True, max_tokens=100_000,
+            extra_body={"ignore_eos": True},
+        )  # fmt: skip
+        next(iter(stream))
+        os.kill(view["pid"], signal.SIGKILL)
+        with pytest.raises(openai.APIError, match="broke the connection"):
+            list(stream)
+    home.await_state("demo", State.READY)
+
+
+def test_an_engine_that_falls_silent_is_given_up_at_a_limit(home: Home) -> None:
+    home.configure(gateway="port = 0\nengine_silence_limit_s = 0.5")
+    home.add_fake("mute", hangs_after=1)
+    home.run("up", "mute")
+    connection = http.client.HTTPConnection(home.daemon.url.removeprefix("http://"), timeout=30)
+    body = json.dumps({"model": "mute", **CHAT})
+    connection.request("POST", "/v1/chat/completions", body, {"authorization": f"Bearer {home.daemon.key}"})
+    raw = connection.getresponse().read()
+    connection.close()
+    assert b"said nothing for 0.5 s (gateway.engine_silence_limit_s)" in raw
+    assert b"[DONE]" not in raw
+
+
+def post(home: Home, body: dict[str, object]) -> socket.socket:
+    """Sends a chat and returns the connection, unread."""
+    raw = json.dumps(body).encode()
+    host, port = home.daemon.url.removeprefix("http://").split(":")
+    client = socket.create_connection((host, int(port)))
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {home.daemon.key}\r\n"
+        f"content-length: {len(raw)}\r\n\r\n"
+    )
+    client.sendall(head.encode() + raw)
+    return client
+
+
+def test_a_client_that_leaves_a_stream_before_reading_any_of_it_ends_its_request(demo: Home) -> None:
+    with post(demo, {"model": "stoker-demo", "max_tokens": 100_000, "ignore_eos": True, "stream": True, **CHAT}):
+        wait_for("the engine to begin", lambda: requests_running(demo, "demo") == 1)
+    wait_for("the engine to have nothing to do", lambda: requests_running(demo, "demo") == 0)
+
+
+def test_a_client_that_leaves_a_whole_reply_closes_its_connection_to_the_engine(home: Home) -> None:
+    # llama.cpp (build 11549) notices that only at its next write, which for a whole reply is the end; others at once.
+    seen = home.folder / "seen"
+    home.add_fake("watchful", aborts=str(seen))
+    home.run("up", "watchful")
+    with post(home, {"model": "watchful", **CHAT}):
+        wait_for("the request to arrive", lambda: seen.exists() and seen.read_text() == "begun\n")
+    wait_for("the engine to see it leave", lambda: seen.read_text() == "left\n")
+
+
+def is_idle(pid: int | None) -> bool:
+    """Tells whether a process used no processor time for a quarter of a second."""
+    process = psutil.Process(pid)
+    before = process.cpu_times()
+    time.sleep(0.25)
+    return before == process.cpu_times()
+
+
+def test_a_reader_that_stalls_holds_the_engine_back_and_not_the_gateways_memory(home: Home) -> None:
+    home.add_fake("long", tokens=400_000)
+    home.run("up", "long")
+    with post(home, {"model": "long", "stream": True, **CHAT}) as client:
+        client.recv(1)
+        pid = home.service("long").pid
+        wait_for("the engine to be held back", lambda: is_idle(pid))
+        assert (home.daemon.status().daemon.memory_bytes or 0) < 100 * 1024**2  # the whole reply has 70 MB
+    assert send(home, None, "/health")[0] == 200
