@@ -15,6 +15,7 @@ import threading
 import time
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,14 @@ from typing import Any
 class Script:
     """What the fake engine does.
 
-    `gate`: a file that must exist before it is healthy. `dies`: "loading", "proving" or "streaming" (after two tokens, once
-    `stream_gate` exists). `says_model`: the model it claims to be. `status`: what it answers to a chat. `tokens`: how many
-    it gives; a `status` with `headers` only for the message "hi". `orphan`: it leaves a child in a session of its own. `leak_bytes`: it holds so much memory. `aborts`: it
-    never answers a request that is not streamed, and writes "begun", then "left" to this file.
+    gate: a file that must exist before it is healthy.
+    dies: "loading", "proving" or "streaming" (after two tokens, once `stream_gate` exists).
+    says_model: the model it claims to be.
+    status, headers: what it answers to a chat; with headers only to the message "hi".
+    tokens: how many it gives; it falls silent after `hangs_after`.
+    orphan: it leaves a child in a session of its own.
+    aborts: it never answers a request that is not streamed, and writes "begun", then "left" to this file.
+    prints: a line it prints first.
     """
 
     gate: str | None = None
@@ -37,7 +42,6 @@ class Script:
     headers: dict[str, str] | None = None
     tokens: int = 3
     orphan: bool = False
-    leak_bytes: int = 0
     stream_gate: str | None = None
     hangs_after: int | None = None
     aborts: str | None = None
@@ -128,7 +132,7 @@ class Handler(BaseHTTPRequestHandler):
 def main(script_file: str, words: list[str]) -> None:
     """Serves until it is told to stop."""
     script = Script(**json.loads(Path(script_file).read_text()))
-    options = dict(zip(words[::1], words[1::1], strict=False))
+    options = dict(pairwise(words))
     if script.prints:
         print(script.prints, flush=True)
     if script.dies == "loading":
@@ -139,7 +143,6 @@ def main(script_file: str, words: list[str]) -> None:
         subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
     Handler.script = script
     Handler.model = script.says_model or options["--alias"]
-    Handler.ballast = bytearray(os.urandom(1) * script.leak_bytes)  # type: ignore[attr-defined]
     ThreadingHTTPServer.daemon_threads = True
     ThreadingHTTPServer(("127.0.0.1", int(options["--port"])), Handler).serve_forever()
 

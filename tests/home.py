@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fake_engine import Script, write_fake_engine
-
 from stoker.config import Paths, demo_model
 from stoker.flows.control import Daemon, find_daemon
 from stoker.flows.ownership import instance_of, read_owner

@@ -48,7 +48,10 @@ class LocalBox:
     def run(self, argv: Sequence[str]) -> str | None:
         """Runs a program to its end, without a shell and without input."""
         try:
-            done = subprocess.run(list(argv), capture_output=True, stdin=subprocess.DEVNULL, timeout=RUN_LIMIT_S, check=True)
+            done = subprocess.run(
+                list(argv), capture_output=True, stdin=subprocess.DEVNULL, timeout=RUN_LIMIT_S, check=True,
+                env={**os.environ, "LC_ALL": "C"},  # the words that we look for are English
+            )  # fmt: skip
         except (OSError, subprocess.SubprocessError):
             return None
         return (done.stdout + done.stderr).decode(errors="replace")

@@ -144,6 +144,7 @@ class Plan(Record, frozen=True):
     settings: tuple[Setting, ...]
     memory_need_bytes: int
     memory_because: str
+    engine_version: str | None = None
 
 
 class LaunchSpec(Record, frozen=True):
@@ -254,6 +255,7 @@ class ServiceView(Record, frozen=True):
     restarts: int
     plan_id: str
     exit_code: int
+    engine_version: str | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import fails
 
 from stoker.config import Config, Paths, demo_model, find_paths, read_config
 from stoker.errors import WrongUse
 from stoker.records import Wish
+from support import fails
 
 
 @pytest.fixture

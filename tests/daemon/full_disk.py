@@ -13,7 +13,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from home import Home, wait_for
-
 from stoker.records import State
 
 DISK_BYTES = 3 * 1024**2

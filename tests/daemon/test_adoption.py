@@ -7,7 +7,6 @@ import signal
 import sqlite3
 
 from home import Home, wait_for
-
 from stoker.records import State
 
 

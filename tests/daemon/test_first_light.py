@@ -7,7 +7,6 @@ import stat
 from pathlib import Path
 
 from home import Home, wait_for
-
 from stoker.box import is_running
 from stoker.records import State
 

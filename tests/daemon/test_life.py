@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from home import Home, wait_for
 
+from home import Home, wait_for
 from stoker.records import State
 
 

@@ -15,10 +15,10 @@ from gguf import GGMLQuantizationType as Kind
 from gguf import GGUFValueType as Type
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import DEMO, fails, write_gguf
 
 from stoker.errors import Refused
 from stoker.facts.gguf import DIGEST_FROM_ITEMS, Header, read_header
+from support import DEMO, fails, write_gguf
 
 MOMENT_S = 2.0
 MEMORY_LIMIT_BYTES = 100 * 1024**2

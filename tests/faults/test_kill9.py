@@ -14,7 +14,6 @@ import time
 from collections import Counter
 
 from home import Home, wait_for
-
 from stoker.records import State
 
 COUNT = int(os.environ.get("STOKER_FAULTS", "25"))
@@ -53,7 +52,7 @@ def check_status(home: Home) -> str:
         if not status["services"]:
             return "NONE" if not engines else None
         [service] = status["services"]
-        assert len({marker for marker in engines.values()}) <= 1, f"two launches at once: {engines}"
+        assert len(set(engines.values())) <= 1, f"two launches at once: {engines}"
         if status["daemon"]["running"]:
             if service["state"] == "READY":
                 return "READY" if list(engines) == [service["pid"]] else None

@@ -13,9 +13,9 @@ from typing import Any
 import openai
 import psutil
 import pytest
-from home import Home, wait_for
-from engine_metrics import requests_running
 
+from engine_metrics import requests_running
+from home import Home, wait_for
 from stoker.records import State
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import openai
 import pytest
-from home import Home
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+
+from home import Home
 
 MODEL = "stoker-demo"
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Who are you?"}]

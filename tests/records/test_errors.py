@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from support import make_plan, make_wish
 
 from stoker.errors import BY_EXIT_CODE, NotReadyInTime, Refused, StokerError, WrongUse
 from stoker.records import Handle, SavedService, Service, Setting, State, Wish
+from support import make_plan, make_wish
 
 
 def test_an_error_is_a_sentence_then_its_reason_and_next_step_a_line_each() -> None:

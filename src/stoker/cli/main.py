@@ -6,6 +6,7 @@ import importlib
 import os
 import pkgutil
 import sys
+import traceback
 
 import click
 
@@ -44,7 +45,8 @@ class Verbs(click.Group):
 
 @click.group(cls=Verbs, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="stoker")
-def stoker() -> None:
+@click.option("--verbose", is_flag=True, help="Show the traceback of an error.")
+def stoker(verbose: bool) -> None:
     """Tends the LLM engines of this machine: plans, starts, proves and fronts them.
 
     One OpenAI-compatible address for all of them, and never an answer from another model than the one asked for.
@@ -55,9 +57,20 @@ def main() -> None:
     """Runs the command line; an error becomes a sentence on standard error and an exit code."""
     try:
         stoker(prog_name="stoker")
-    except StokerError as problem:
-        click.echo(f"stoker: {problem}", err=True)
-        sys.exit(problem.exit_code)
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except Exception as problem:  # noqa: BLE001 - the last stop before the person at the desk
+        if "--verbose" in sys.argv[1:2]:
+            traceback.print_exc()
+        known = problem if isinstance(problem, StokerError) else _unforeseen(problem)
+        click.echo(f"stoker: {known}", err=True)
+        sys.exit(known.exit_code)
+
+
+def _unforeseen(problem: Exception) -> StokerError:
+    return StokerError(
+        f"Stoker itself failed: {type(problem).__name__}: {problem}",
+        why="nobody foresaw this; it is a fault of Stoker, not of yours",
+        next_step="run it again as `stoker --verbose ...` and report what it prints",
+    )

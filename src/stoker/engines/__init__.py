@@ -14,6 +14,7 @@ class Engine(Protocol):
     """What every engine file tells about its engine; nothing here touches the machine."""
 
     name: str
+    package: str | None
     metrics: dict[str, str]
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:

@@ -54,6 +54,7 @@ class LlamaCpp:
     """llama.cpp's server, embedded or external."""
 
     name = "llamacpp"
+    package = "xllamacpp"
     metrics = METRICS
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:

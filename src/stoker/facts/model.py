@@ -103,7 +103,8 @@ def _kv_bytes_per_token(header: Header, architecture: str) -> int | None:
         _whole(header, f"{architecture}.block_count"),
         _whole(header, f"{architecture}.attention.head_count"),
     )
-    kv_heads = _whole(header, f"{architecture}.attention.head_count_kv") or heads
+    kv_key = f"{architecture}.attention.head_count_kv"
+    kv_heads = _whole(header, kv_key) if kv_key in header.pairs else heads
     width = _whole(header, f"{architecture}.embedding_length")
     if not (layers and heads and kv_heads and width):
         return None

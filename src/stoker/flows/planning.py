@@ -6,9 +6,11 @@ from pathlib import Path
 
 import msgspec
 
+from stoker.box import LocalBox
 from stoker.config import DEMO, Config, demo_model
-from stoker.engines import find
+from stoker.engines import Engine, find
 from stoker.errors import Refused, WrongUse
+from stoker.facts.machine import read_package_version
 from stoker.facts.model import read_model
 from stoker.plan.choose import choose_plan, name_for
 from stoker.records import Plan, Wish
@@ -40,12 +42,20 @@ def find_wish(target: str | None, config: Config) -> Wish:
 
 def make_plan(wish: Wish) -> Plan:
     """Returns the plan for a wish; raises Refused or WrongUse where it cannot work."""
-    find(wish.engine)
     _check_server(wish)
+    version = _read_version(find(wish.engine), wish.server)
     model = read_model(Path(wish.model).expanduser())
     draft_path = _draft_path(wish)
     draft = read_model(draft_path) if draft_path else None
-    return choose_plan(wish, model, draft)
+    return choose_plan(wish, model, draft, version)
+
+
+def _read_version(engine: Engine, server: str | None) -> str | None:
+    argv = engine.version_argv(server)
+    if argv is None:
+        return read_package_version(engine.package) if engine.package else None
+    printed = LocalBox().run(argv)
+    return engine.parse_version(printed) if printed else None
 
 
 def _draft_path(wish: Wish) -> Path | None:

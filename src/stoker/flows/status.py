@@ -55,7 +55,7 @@ def _as_left(saved: SavedService) -> ServiceView:
         process.close()
     gone = not lives and service.state not in WITHOUT_ENGINE
     return ServiceView(
-        name=plan.service, model=plan.model, engine=plan.engine,
+        name=plan.service, model=plan.model, engine=plan.engine, engine_version=plan.engine_version,
         state=State.STOPPED if gone else service.state, since=service.since,
         why="its engine ended while no daemon ran" if gone else UNATTENDED if lives else service.why,
         address=f"http://127.0.0.1:{handle.port}" if handle and lives else None,

@@ -26,28 +26,21 @@ REASONING = {
 }
 
 
-def choose_plan(wish: Wish, model: Model, draft: Model | None = None) -> Plan:
+def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_version: str | None = None) -> Plan:
     """Returns the plan for a wish; raises Refused where the wish cannot work."""
     context, context_because = _context(wish, model)
-    parallel = wish.parallel if wish.parallel is not None else DEFAULT_PARALLEL
-    if parallel < 1:
-        raise Refused(f"`parallel` is {parallel}", next_step="give 1 or more")
-    settings = [
+    parallel, parallel_because = _parallel(wish)
+    total = context * parallel
+    settings = (
         Setting("context", context, context_because),
-        Setting(
-            "parallel",
-            parallel,
-            USER if wish.parallel else "a person, an agent and two to spare can be answered at once",
-        ),
-        Setting("context_total", context * parallel, "llama.cpp shares one cache between its slots: context times parallel"),
+        Setting("parallel", parallel, parallel_because),
+        Setting("context_total", total, "llama.cpp shares one cache between its slots: context times parallel"),
         *_hardware(wish, model),
         *_speculation(wish, model, draft),
-    ]
-    if wish.reasoning != "auto":
-        settings.append(Setting("reasoning", wish.reasoning, REASONING[wish.reasoning]))
-    models = [model, draft] if draft else [model]
-    need_bytes, memory_because = predict_need_bytes(models, context * parallel)
-    return _with_id(Plan(
+        *_reasoning(wish),
+    )
+    need_bytes, memory_because = predict_need_bytes([model, draft] if draft else [model], total)
+    plan = Plan(
         plan_id="",
         service=wish.name,
         model=wish.served_name or wish.name,
@@ -56,10 +49,25 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None) -> Plan:
         engine=wish.engine,
         server=wish.server,
         port=wish.port or 0,
-        settings=tuple(settings),
+        settings=settings,
         memory_need_bytes=need_bytes,
         memory_because=memory_because,
-    ))  # fmt: skip
+        engine_version=engine_version,
+    )
+    return msgspec.structs.replace(plan, plan_id=hashlib.sha256(msgspec.json.encode(plan)).hexdigest()[:12])
+
+
+def _parallel(wish: Wish) -> tuple[int, str]:
+    if wish.parallel is None:
+        return DEFAULT_PARALLEL, "a person, an agent and two to spare can be answered at once"
+    if wish.parallel < 1:
+        raise Refused(f"`parallel` is {wish.parallel}", next_step="give 1 or more")
+    return wish.parallel, USER
+
+
+def _reasoning(wish: Wish) -> Iterator[Setting]:
+    if wish.reasoning != "auto":
+        yield Setting("reasoning", wish.reasoning, REASONING[wish.reasoning])
 
 
 def _context(wish: Wish, model: Model) -> tuple[int, str]:
@@ -117,10 +125,6 @@ def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Sett
 def _revision(model: Model) -> str:
     facts = (model.name, model.file_bytes, model.parameters, model.quantisation, model.vocabulary_hash)
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
-
-
-def _with_id(plan: Plan) -> Plan:
-    return msgspec.structs.replace(plan, plan_id=hashlib.sha256(msgspec.json.encode(plan)).hexdigest()[:12])
 
 
 def name_for(stem: str) -> str:

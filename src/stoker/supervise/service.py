@@ -164,6 +164,7 @@ class ServiceOwner:
             name=self.plan.service,
             model=self.plan.model,
             engine=self.plan.engine,
+            engine_version=self.plan.engine_version,
             state=service.state,
             since=service.since,
             why=service.why,

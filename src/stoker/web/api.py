@@ -52,7 +52,7 @@ def make_app(control: Control) -> App:
         Route("/api/stop", stop, methods=["POST"]),
         Route("/{path:path}", _nothing_here, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
     ]
-    return Starlette(routes=routes, exception_handlers={StokerError: _answer_fault})
+    return Starlette(routes=routes, exception_handlers={StokerError: _answer_fault, Exception: _answer_unforeseen})
 
 
 def _json(value: object, status: int = 200) -> Response:
@@ -63,6 +63,11 @@ async def _answer_fault(request: Request, problem: Exception) -> Response:
     fault = problem if isinstance(problem, StokerError) else StokerError(str(problem))
     body = Fault(fault.what, fault.why, fault.next_step, fault.rule, fault.exit_code)
     return _json({"fault": body}, STATUS_OF_EXIT_CODE[fault.exit_code])
+
+
+async def _answer_unforeseen(request: Request, problem: Exception) -> Response:
+    what = f"the daemon failed: {type(problem).__name__}: {problem}"
+    return await _answer_fault(request, StokerError(what, next_step="report it with the end of daemon.log"))
 
 
 async def _nothing_here(request: Request) -> Response:
