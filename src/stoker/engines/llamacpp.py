@@ -24,18 +24,24 @@ SWITCHES = {
     "reasoning": "--reasoning",
 }
 
-# Each sign: what the log says, and what it means to the person who reads it.
+# Each sign: what the log says, and what it means to the person who reads it; seen with build 11549 and broken files.
 SIGNS = (
     (r"unknown model architecture: '([^']+)'", "this build of llama.cpp does not know the architecture {0}"),
     (r"tensor '([^']+)' data is not within the file bounds", "the model file is cut short or damaged (tensor {0})"),
+    (r"failed to read (?:magic|key-value pairs|tensor)", "the model file is cut short or damaged"),
+    (r"invalid magic characters", "the model file is not a GGUF"),
+    (r"failed to open GGUF file '([^']+)' \(([^)]+)\)", "{0} cannot be opened: {1}"),
+    (r"key not found in model: (\S+)", "the model file's header lacks {0}"),
     (r"couldn't bind|address already in use", "its port was taken by another program"),
     (
         r"failed to allocate (?:\S+ )?buffer|out of memory|cudaMalloc failed|bad_alloc",
-        "it ran out of memory while loading",
+        "it ran out of memory",
     ),
-    (r"(?:draft model|draft).*(?:vocab|tokenizer).*(?:not|mis)", "the draft model's tokenizer is not the model's"),
+    (r"CUDA error: (.+)", "the GPU reported: {0}"),
+    (r"GGML_ASSERT\((.+)\) failed", "llama.cpp gave up on a fault in itself or in the model file: {0}"),
     (r"error loading model: (.+)", "llama.cpp could not load the model: {0}"),
-    (r"failed to load model|error loading model", "llama.cpp could not load the model"),
+    (r"target and draft vocabs are not compatible", "the draft model's vocabulary is not the model's"),
+    (r"the embedded server did not start: (.+)", "llama.cpp's server did not start: {0}"),
 )
 
 
@@ -65,7 +71,7 @@ class LlamaCpp:
         named = ("--model", plan.model_path, "--alias", plan.model)
         return LaunchSpec(
             argv=(*program, *named, *address, "--metrics", "--jinja", "--no-webui", *switches),
-            environment=(),
+            environment=(("GGML_NO_BACKTRACE", "1"),),  # a crash would start gdb, and bury the line that says why
             health_path="/health",
             key_variable=KEY_VARIABLE,
         )

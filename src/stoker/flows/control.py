@@ -9,16 +9,17 @@ import contextlib
 import http.client
 from collections.abc import Iterator
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from stoker.config import Paths
-from stoker.errors import BY_EXIT_CODE, StokerError
+from stoker.config import SERVICE_NAME, Paths
+from stoker.errors import BY_EXIT_CODE, StokerError, WrongUse
 from stoker.flows.ownership import read_owner
 from stoker.records import Record, ServiceView, State, StatusView, Wish
 
 CALL_LIMIT_S = 60.0
+QUICK_LIMIT_S = 5.0
 T = TypeVar("T")
 
 
@@ -41,7 +42,7 @@ class Daemon:
 
     def status(self) -> StatusView:
         """Returns the status."""
-        return self._call("GET", "/api/status", None, StatusView)
+        return self._call("GET", "/api/status", None, StatusView, QUICK_LIMIT_S)
 
     def up(self, wish: Wish) -> ServiceView:
         """Asks for a service to run."""
@@ -49,16 +50,16 @@ class Daemon:
 
     def down(self, name: str) -> ServiceView:
         """Asks for a service to stop."""
-        return self._call("POST", f"/api/services/{quote(name)}/down", None, ServiceView)
+        return self._call("POST", f"{_path_of(name)}/down", None, ServiceView)
 
     def wait(self, name: str, seen: State, limit_s: float = 20.0) -> ServiceView:
         """Returns the service once its state is another than the one seen, or as it is after the limit."""
         query = urlencode({"seen": seen.value, "limit_s": limit_s})
-        return self._call("GET", f"/api/services/{quote(name)}/wait?{query}", None, ServiceView)
+        return self._call("GET", f"{_path_of(name)}/wait?{query}", None, ServiceView)
 
     def tail(self, name: str, count: int) -> list[str]:
         """Returns the last lines of an engine's output."""
-        return self._call("GET", f"/api/services/{quote(name)}/logs?{urlencode({'lines': count})}", None, list[str])
+        return self._call("GET", f"{_path_of(name)}/logs?{urlencode({'lines': count})}", None, list[str])
 
     def stop(self) -> None:
         """Asks the daemon to end."""
@@ -67,7 +68,7 @@ class Daemon:
     def is_answering(self) -> bool:
         """Tells whether the daemon answers at all."""
         try:
-            with self._open("GET", "/health", None) as reply:
+            with self._open("GET", "/health", None, QUICK_LIMIT_S) as reply:
                 return reply.status == http.client.OK
         except StokerError:
             return False
@@ -79,16 +80,16 @@ class Daemon:
                 raise _refusal(reply.status, reply.read())
             yield from reply
 
-    def _call(self, method: str, path: str, body: object, kind: type[T]) -> T:
-        with self._open(method, path, body) as reply:
+    def _call(self, method: str, path: str, body: object, kind: type[T], limit_s: float = CALL_LIMIT_S) -> T:
+        with self._open(method, path, body, limit_s) as reply:
             raw = reply.read()
         if reply.status != http.client.OK:
             raise _refusal(reply.status, raw)
         return msgspec.json.decode(raw, type=kind)
 
     @contextlib.contextmanager
-    def _open(self, method: str, path: str, body: object) -> Iterator[http.client.HTTPResponse]:
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=CALL_LIMIT_S)
+    def _open(self, method: str, path: str, body: object, limit_s: float = CALL_LIMIT_S) -> Iterator[http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=limit_s)
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         try:
             connection.request(method, path, None if body is None else msgspec.json.encode(body), headers)
@@ -100,6 +101,12 @@ class Daemon:
             ) from problem  # fmt: skip
         finally:
             connection.close()
+
+
+def _path_of(name: str) -> str:
+    if SERVICE_NAME.fullmatch(name) is None:
+        raise WrongUse(f"`{name}` is no service's name", next_step="`stoker status` lists the services")
+    return f"/api/services/{name}"
 
 
 def _refusal(status: int, raw: bytes) -> StokerError:
@@ -115,12 +122,16 @@ def _refusal(status: int, raw: bytes) -> StokerError:
 
 
 def find_daemon(paths: Paths) -> Daemon | None:
-    """Returns the daemon of a state folder if it runs and answers, else None."""
+    """Returns the daemon that owns a state folder if it answers, else None."""
+    daemon = read_daemon(paths)
+    return daemon if daemon is not None and daemon.is_answering() else None
+
+
+def read_daemon(paths: Paths) -> Daemon | None:
+    """Returns the daemon that owns a state folder, whether it answers or not; None where none runs."""
     if read_owner(paths) is None:
         return None
     try:
-        url, key = paths.address_file.read_text().strip(), paths.key_file.read_text().strip()
+        return Daemon(paths.address_file.read_text().strip(), paths.key_file.read_text().strip())
     except OSError:
         return None
-    daemon = Daemon(url, key)
-    return daemon if daemon.is_answering() else None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from stoker.box import clock_s
 from stoker.config import Paths
-from stoker.flows.control import find_daemon
+from stoker.errors import StokerError
+from stoker.flows.control import read_daemon
 from stoker.flows.ownership import read_owner
 from stoker.records import (
     WITHOUT_ENGINE,
@@ -22,8 +25,9 @@ UNATTENDED = "no daemon attends to it; `stoker up` starts one, which takes the e
 
 def read_status(paths: Paths) -> StatusView:
     """Returns the status as the daemon tells it, or what its state folder tells where none answers."""
-    if daemon := find_daemon(paths):
-        return daemon.status()
+    with contextlib.suppress(StokerError):
+        if daemon := read_daemon(paths):
+            return daemon.status()
     owner = read_owner(paths)
     url = paths.address_file.read_text().strip() if paths.address_file.exists() else ""
     return StatusView(

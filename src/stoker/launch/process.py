@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from stoker.engines import find
@@ -9,6 +11,7 @@ from stoker.records import LaunchSpec, Plan
 
 MARKER_VARIABLE = "STOKER_ENGINE"
 KEPT_VARIABLES = frozenset({"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"})
+SECRET = re.compile("TOKEN|KEY|SECRET|PASSW|CREDENTIAL|AUTH")
 KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "GGML_", "LLAMA_ARG_", "HF_", "XDG_", "OMP_")
 
 
@@ -21,5 +24,6 @@ def render_launch(plan: Plan, port: int, marker: str, inherited: dict[str, str])
 
 
 def _is_kept(name: str) -> bool:
-    # An engine gets what it needs, not every secret that lies in the environment of the shell that started the daemon.
-    return name in KEPT_VARIABLES or name.startswith(KEPT_PREFIXES)
+    # An engine gets what it needs, not every secret that lies in the environment of the shell that started the daemon;
+    # some of them have an engine's prefix: HF_TOKEN, NVIDIA_API_KEY.
+    return name in KEPT_VARIABLES or (name.startswith(KEPT_PREFIXES) and not SECRET.search(name))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from stoker.config import SERVICE_NAME
 from stoker.errors import Refused
 from stoker.plan.budget import predict_need_bytes
 from stoker.records import MIB, Model, Plan, Setting, Wish
@@ -16,6 +17,8 @@ DEFAULT_CONTEXT_TOKENS = 16384
 DEFAULT_PARALLEL = 4
 DEFAULT_DRAFT_TOKENS = 3
 LEAST_CONTEXT_TOKENS = 64
+MOST_CONTEXT_TOKENS = 2**31 - 1  # llama.cpp counts positions in 32 bits
+MOST_DRAFT_TOKENS = 64
 # Measured with the demo model on 2 cores, build 11549: 1,910 tok/s on one thread, 2,110 on two; with both cores busy
 # otherwise 14 tok/s on two, since each layer waits for the slower thread.
 SMALL_MODEL_BYTES = 64 * MIB
@@ -28,9 +31,16 @@ REASONING = {
 
 def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_version: str | None = None) -> Plan:
     """Returns the plan for a wish; raises Refused where the wish cannot work."""
+    _check_names(wish)
+    _check_numbers(wish)
+    _check_draft_is_used(wish)
     context, context_because = _context(wish, model)
     parallel, parallel_because = _parallel(wish)
     total = context * parallel
+    if total > MOST_CONTEXT_TOKENS:
+        raise Refused(
+            f"`context` times `parallel` is {total:,} tokens", next_step=f"stay at {MOST_CONTEXT_TOKENS:,} or less together"
+        )
     settings = (
         Setting("context", context, context_because),
         Setting("parallel", parallel, parallel_because),
@@ -55,6 +65,39 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
         engine_version=engine_version,
     )
     return msgspec.structs.replace(plan, plan_id=hashlib.sha256(msgspec.json.encode(plan)).hexdigest()[:12])
+
+
+def _check_names(wish: Wish) -> None:
+    if SERVICE_NAME.fullmatch(wish.name) is None:  # it becomes a file's name and a part of markers
+        raise Refused(
+            f"{wish.name!r} cannot be a service's name",
+            next_step="use lower-case letters, digits, '.', '_' and '-', starting with a letter or digit",
+        )
+    served = wish.served_name
+    if served is not None and (not served.strip() or not served.isprintable()):  # it becomes a header and an argument
+        raise Refused(f"`served_name` is {served!r}", next_step="give a name of printable characters, or leave it out")
+
+
+def _check_numbers(wish: Wish) -> None:
+    limits = {
+        "port": (wish.port, 0, 65535),
+        "threads": (wish.threads, 1, 1024),
+        "gpu_layers": (wish.gpu_layers, -1, 100_000),
+        "draft_tokens": (wish.draft_tokens, 1, MOST_DRAFT_TOKENS),
+    }
+    for name, (value, least, most) in limits.items():
+        if value is not None and not least <= value <= most:
+            raise Refused(f"`{name}` is {value:,}", next_step=f"give a number from {least} to {most}")
+
+
+def _check_draft_is_used(wish: Wish) -> None:
+    unused = [name for name, value in (("draft", wish.draft), ("draft_tokens", wish.draft_tokens)) if value is not None]
+    if wish.speculation != "draft" and unused:
+        raise Refused(
+            f"`{unused[0]}` is set, but `speculation` is '{wish.speculation}'",
+            why="it would be ignored in silence",
+            next_step=f"set speculation = 'draft', or leave `{unused[0]}` out",
+        )
 
 
 def _parallel(wish: Wish) -> tuple[int, str]:
@@ -110,6 +153,13 @@ def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Sett
             why=f"{model.name} brings no draft model along",
             next_step="name a small GGUF with the same tokenizer, or use speculation = 'ngram'",
         )
+    for one in (model, draft):
+        if one.vocabulary_hash is None:
+            raise Refused(
+                f"it is unknown whether {draft.name} can draft for {model.name}",
+                why=f"the header of {one.path} names no vocabulary",
+                next_step="use GGUFs with their tokenizer inside, or speculation = 'ngram'",
+            )
     if model.vocabulary_hash != draft.vocabulary_hash:
         raise Refused(
             f"{draft.name} cannot draft for {model.name}",

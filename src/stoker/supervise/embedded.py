@@ -85,8 +85,8 @@ def main(words: list[str] | None = None) -> None:
     try:
         server = xllamacpp.Server(parameters)
     except Exception as problem:  # noqa: BLE001 - whatever the C++ side throws, the log shall say it in one line
-        print(f"error loading model: {problem}", file=sys.stderr, flush=True)  # noqa: T201
-        os._exit(1)
+        print(f"the embedded server did not start: {problem}", file=sys.stderr, flush=True)  # noqa: T201
+        sys.exit(1)  # not os._exit: llama.cpp logs from a thread of its own, and only a clean end waits for its last lines
     print(f"listening on {server.listening_address}", file=sys.stderr, flush=True)  # noqa: T201
     signal.sigwait(wanted)
     # llama.cpp's own shutdown waits for running requests; Stoker has drained them already or wants them gone.

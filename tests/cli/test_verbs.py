@@ -1,0 +1,205 @@
+"""What every verb has, and what a person reads when something is off."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from home import Home
+
+from stoker.cli import verbs
+from stoker.config import Paths, demo_model, parse_config
+
+VERBS = sorted(found.name for found in pkgutil.iter_modules(verbs.__path__))
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example_and_json(home: Home, verb: str) -> None:
+    text = home.run(verb, "--help").stdout
+    assert "Example:" in text
+    assert f"stoker {verb}" in text
+    assert "--json" in text
+
+
+def test_help_lists_every_verb_with_a_sentence(home: Home) -> None:
+    lines = home.run("--help").stdout.splitlines()
+    for verb in VERBS:
+        [line] = [line for line in lines if line.startswith(f"  {verb} ")]
+        assert line.rstrip().endswith(".")
+
+
+def test_the_generated_pages_are_what_the_verbs_say() -> None:
+    script = DOCS.parent / "tools" / "make_docs.py"
+    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_documented_configuration_is_understood() -> None:
+    import tomllib
+
+    text = (DOCS / "configuration.md").read_text().split("```toml")[1].split("```")[0]
+    config = parse_config(tomllib.loads(text), "docs")
+    assert config.gateway == type(config.gateway)()
+    assert config.limits == type(config.limits)()
+    assert config.services["coder"].served_name == "qwen3-coder"
+    assert set(config.services["coder"].__struct_fields__) - {"name"} == set(tomllib.loads(text)["service"]["coder"])
+
+
+@pytest.mark.parametrize(
+    "words", [("nonsense",), ("up", "--nonsense"), ("up", "--port", "seventy"), ("up", "--speculation", "magic")]
+)
+def test_wrong_words_are_wrong_use(home: Home, words: tuple[str, ...]) -> None:
+    assert "Usage:" in home.run(*words, code=2).stderr
+
+
+def write_broken_models(folder: Path) -> None:
+    """Writes one of each kind of file that is no model."""
+    whole = demo_model().read_bytes()
+    (folder / "empty.gguf").touch()
+    (folder / "words.gguf").write_text("this is not a model")
+    (folder / "head.gguf").write_bytes(whole[:100])
+    (folder / "cut.gguf").write_bytes(whole[:-1000])
+    (folder / "empty-folder").mkdir()
+    (folder / "two").mkdir()
+    (folder / "two" / "a.gguf").write_bytes(whole)
+    (folder / "two" / "b.gguf").write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("missing.gguf", "there is no model at"),
+        ("empty.gguf", "is empty"),
+        ("words.gguf", "is not a GGUF file"),
+        ("head.gguf", "is cut short"),
+        ("cut.gguf", "is cut short"),
+        ("empty-folder", "it is empty"),
+        ("two", "holds 2 GGUF files"),
+    ],
+)
+def test_a_path_that_is_no_model_is_refused_and_nothing_runs(home: Home, path: str, says: str) -> None:
+    write_broken_models(home.folder)
+    said = home.run("up", str(home.folder / path), code=3)
+    assert says in said.stderr
+    assert home.engines() == {}
+
+
+def test_a_folder_with_one_model_is_served_under_the_folders_name(home: Home) -> None:
+    folder = home.folder / "My Model (v1)"
+    folder.mkdir()
+    (folder / "weights.gguf").write_bytes(demo_model().read_bytes())
+    view = home.json("up", str(folder))
+    assert (view["name"], view["state"]) == ("my-model-v1", "READY")
+
+
+def test_a_word_that_is_neither_service_nor_file_is_answered_with_what_there_is(home: Home) -> None:
+    said = home.run("up", "qwen", code=2).stderr
+    assert "no service called `qwen`" in said
+    assert "demo" in said
+
+
+def test_a_mistyped_key_is_named_with_its_neighbour(home: Home) -> None:
+    home.configure('[service.coder]\nmodell = "x.gguf"')
+    said = home.run("up", "coder", code=2).stderr
+    assert "unknown key `service.coder.modell`" in said
+    assert "did you mean `model`?" in said
+
+
+def test_a_context_beyond_the_models_is_refused_with_the_reason(home: Home) -> None:
+    said = home.run("up", "demo", "--context", "100000", code=3).stderr
+    assert "was trained for 4,096" in said
+
+
+def test_a_draft_model_with_another_vocabulary_is_refused(home: Home) -> None:
+    said = home.run("up", "demo", "--speculation", "draft", "--draft", "/nonexistent.gguf", code=3).stderr
+    assert "there is no model at /nonexistent.gguf" in said
+
+
+def test_a_taken_gateway_port_is_named_with_who_took_it(home: Home) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        home.configure(gateway=f"port = {taken.getsockname()[1]}")
+        said = home.run("up", code=1).stderr
+    assert "the gateway cannot listen on" in said
+    assert f"(pid {os.getpid()})" in said
+    assert "gateway.port" in said
+
+
+@pytest.mark.parametrize("verb", ["up", "serve"])
+def test_a_state_folder_that_cannot_be_written_is_refused(home: Home, verb: str) -> None:
+    home.environment["STOKER_STATE"] = "/proc/stoker"
+    said = home.run(verb, code=3).stderr
+    assert "the state folder /proc/stoker cannot be written" in said
+    assert "STOKER_STATE" in said
+    home.environment["STOKER_STATE"] = str(home.paths.state)
+
+
+def test_a_damaged_database_is_named_and_left_alone(home: Home) -> None:
+    home.paths.state.mkdir()
+    home.paths.database.write_bytes(b"not a database" * 1000)
+    said = home.run("up", code=1).stderr
+    assert f"{home.paths.database} cannot be used" in said
+    assert home.paths.database.read_bytes() == b"not a database" * 1000
+    home.paths.database.unlink()
+
+
+@pytest.mark.parametrize("words", [("ask", "hello"), ("down",), ("status",), ("logs",)])
+def test_verbs_without_a_daemon_say_so(home: Home, words: tuple[str, ...]) -> None:
+    done = home.run(*words, code=None)
+    assert "daemon is not running" in done.stdout + done.stderr or "logs here: none yet" in done.stderr
+    assert done.returncode in (0, 2, 3)
+
+
+def test_asking_for_a_model_that_is_not_there_names_those_that_are(demo: Home) -> None:
+    said = demo.run("ask", "hello", "--model", "gpt-4o", code=1).stderr
+    assert "There is no model `gpt-4o` here" in said
+    assert "`stoker-demo`" in said
+
+
+def test_a_hostile_service_name_reaches_no_file(demo: Home) -> None:
+    assert "there is no log" in demo.run("logs", "../../etc/passwd", code=2).stderr
+    assert "is no service's name" in demo.run("down", "../x", code=2).stderr
+    assert "there is no service called `other`" in demo.run("down", "other", code=2).stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(home: Home, shell: str) -> None:
+    assert "_STOKER_COMPLETE" in home.run("completion", shell).stdout
+
+
+def test_bash_completes_verbs(home: Home) -> None:
+    words = {"COMP_WORDS": "stoker st", "COMP_CWORD": "1", "_STOKER_COMPLETE": "bash_complete"}
+    home.environment |= words
+    done = home.run()
+    for name in words:
+        del home.environment[name]
+    assert "plain,status" in done.stdout
+
+
+def test_facts_tell_of_this_machine(home: Home) -> None:
+    facts = home.json("facts")
+    assert facts["memory"]["total_bytes"] >= facts["memory"]["available_bytes"] > 0
+    assert facts["engines"]["llamacpp"]
+    assert "available of" in home.run("facts").stdout
+
+
+def test_what_nobody_foresaw_is_a_sentence_and_the_traceback_is_for_verbose(home: Home) -> None:
+    home.paths.config.unlink()
+    home.paths.config.mkdir()  # reading a folder as a file
+    assert "cannot be read" in home.run("up", code=2).stderr
+    home.paths.config.rmdir()
+    home.configure()
+
+
+def test_paths_follow_xdg(tmp_path: Path) -> None:
+    from stoker.config import find_paths
+
+    found = find_paths({"HOME": "/home/me", "XDG_STATE_HOME": str(tmp_path)})
+    assert found == Paths(state=tmp_path / "stoker", config=Path("/home/me/.config/stoker/stoker.toml"))
