@@ -16,10 +16,11 @@ TARGET = Path(__file__).parent.parent / "docs" / "picture.svg"
 COMMANDS = (
     ("up",),
     ("ask", "--temperature", "0", "Who are you?"),
+    ("ask", "--temperature", "0", "Write a function that reverses a string."),
     ("status",),
 )
-LINES_OF_UP = 11
-COLUMNS = 108
+LINES_OF_UP = 9
+COLUMNS = 112
 
 
 def run(environment: dict[str, str], words: tuple[str, ...]) -> str:

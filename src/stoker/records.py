@@ -256,6 +256,7 @@ class ServiceView(Record, frozen=True):
     plan_id: str
     exit_code: int
     engine_version: str | None = None
+    awaits: str | None = None
     warnings: tuple[str, ...] = ()
 
 

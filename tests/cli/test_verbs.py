@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from home import Home
 
+from home import Home
 from stoker.cli import verbs
 from stoker.config import Paths, demo_model, parse_config
 

@@ -14,7 +14,7 @@ from stoker.records import State
 def test_up_serves_the_demo_model_and_says_what_to_do_next(home: Home) -> None:
     said = home.run("up").stdout
     assert "READY" in said
-    assert "answered through the gateway, first token after" in said
+    assert "answered through the gateway; first token after" in said
     assert f"address  {home.daemon.url}/v1" in said
     assert "curl" in said
     assert home.daemon.key in said

@@ -13,6 +13,7 @@ from stoker.records import GIB, MIB, ServiceView, State, StatusView
 COLOURS = {
     State.READY: "green", State.FAILED: "red", State.WEDGED: "red", State.BACKOFF: "yellow", State.STOPPED: "bright_black",
 }  # fmt: skip
+WIDEST_STATE = max(map(len, State))
 HEADINGS = ("service", "model", "state", "since", "address", "memory")
 
 
@@ -41,6 +42,12 @@ def state(one: State) -> str:
     return click.style(one.value, fg=COLOURS.get(one, "cyan"))
 
 
+def change(view: ServiceView) -> str:
+    """Returns one line about the state that a service is in now: why, and what it waits for."""
+    text = f"{view.why}; waiting for {view.awaits}" if view.awaits else view.why
+    return f"{view.name}  {_pad(state(view.state), WIDEST_STATE)}  {click.style(text, dim=True)}"
+
+
 def table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Returns a table; cells may hold colours."""
     widths = [max(len(click.unstyle(row[column])) for row in (headings, *rows)) for column in range(len(headings))]
@@ -67,7 +74,7 @@ def status_text(view: StatusView) -> str:
         lines.append("No service yet: `stoker up` serves the demo model, `stoker up MODEL.gguf` one of yours.")
     for service in view.services:
         if service.state is not State.READY or service.restarts:
-            lines.append(f"\n{service.name}: {service.why}")
+            lines.append(f"\n{change(service)}")
         lines += [click.style(f"\n{service.name}: {warning}", fg="yellow") for warning in service.warnings]
     return "\n".join(lines)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 from collections.abc import Iterator
+from http.client import HTTPResponse
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -88,7 +89,9 @@ class Daemon:
         return msgspec.json.decode(raw, type=kind)
 
     @contextlib.contextmanager
-    def _open(self, method: str, path: str, body: object, limit_s: float = CALL_LIMIT_S) -> Iterator[http.client.HTTPResponse]:
+    def _open(
+        self, method: str, path: str, body: object, limit_s: float = CALL_LIMIT_S
+    ) -> Iterator[http.client.HTTPResponse]:
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=limit_s)
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         try:

@@ -24,11 +24,18 @@ class ServiceStore:
         self.file = file
         try:
             self._database = sqlite3.connect(file, timeout=BUSY_LIMIT_S, isolation_level=None)
+            self._prepare()
+        except sqlite3.Error as problem:
+            raise _broken(file, problem) from problem
+
+    def _prepare(self) -> None:
+        try:
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._migrate()
-        except sqlite3.Error as problem:
-            raise _broken(file, problem) from problem
+        except (sqlite3.Error, StokerError):
+            self._database.close()
+            raise
 
     def _migrate(self) -> None:
         done = self._database.execute("PRAGMA user_version").fetchone()[0]
@@ -62,10 +69,18 @@ class ServiceStore:
         self._database.close()
 
 
+NEXT_STEPS = {
+    "full": "free some disk space",
+    "readonly": "make the file and its folder writable",
+    "unable to open": "make the folder writable, or use another state folder (STOKER_STATE)",
+    "locked": "close the other program that uses it",
+}
+
+
 def _broken(file: Path, problem: Exception) -> StokerError:
-    full = "full" in str(problem)
+    step = next((step for sign, step in NEXT_STEPS.items() if sign in str(problem)), None)
     return StokerError(
         f"{file} cannot be used",
         why=str(problem),
-        next_step="free some disk space" if full else "move it away to begin anew; no model is lost by that",
+        next_step=step or "move it away to begin anew; no model is lost by that",
     )

@@ -158,7 +158,7 @@ class Hands:
                 return machine.Unfit(time.time(), f"it did not load within {limit_s:g} s (load_s)", TIMED_OUT)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 1.2, HEALTH_LAST_POLL_S)
-        return machine.Healthy(time.time(), "the engine says it is ready; it has yet to answer")
+        return machine.Healthy(time.time(), "the engine says it is ready, which proves nothing")
 
     async def prove(self, service: Service) -> Event:
         """Asks for real tokens of the model by name."""

@@ -21,6 +21,7 @@ from stoker.supervise.machine import (
     step,
 )
 from stoker.supervise.process import find_adopted, read_group_memory
+from stoker.supervise.waits import describe_wait
 
 SAMPLE_S = 0.5
 logger = logging.getLogger("stoker.supervise")
@@ -165,6 +166,7 @@ class ServiceOwner:
             model=self.plan.model,
             engine=self.plan.engine,
             engine_version=self.plan.engine_version,
+            awaits=describe_wait(service, self.plan, hands.tools.limits),
             state=service.state,
             since=service.since,
             why=service.why,

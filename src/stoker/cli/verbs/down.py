@@ -20,7 +20,7 @@ Example:
 @click.option("--json", "as_json", is_flag=True, help="Print the stopped services as JSON.")
 def down(service: str | None, as_json: bool) -> None:
     """Stops services, one after the other."""
-    from stoker.cli.show import say_json, state
+    from stoker.cli.show import change, say_json
     from stoker.config import find_paths
     from stoker.flows.control import find_daemon
     from stoker.flows.down import stop_daemon, stop_service
@@ -41,7 +41,7 @@ def down(service: str | None, as_json: bool) -> None:
     for name in names:
         for view in stop_service(daemon, name):
             if not as_json:
-                click.echo(f"{view.name}  {state(view.state)}  {click.style(view.why, dim=True)}")
+                click.echo(change(view))
         stopped.append(view)
     if service is None:
         stop_daemon(paths, daemon)

@@ -63,20 +63,15 @@ COMMAND = up
 
 def _follow(daemon: Daemon, wish: Wish, quiet: bool) -> ServiceView:
     """Shows each state the service passes through, and returns the last."""
+    from stoker.cli.show import change as describe
     from stoker.flows.up import follow
 
     view = daemon.up(wish)
     for change in follow(daemon, view):
         view = change
         if not quiet:
-            _say_change(view)
+            click.echo(describe(view))
     return view
-
-
-def _say_change(view: ServiceView) -> None:
-    from stoker.cli.show import state
-
-    click.echo(f"{view.name}  {state(view.state)}  {click.style(view.why, dim=True)}")
 
 
 def _prove(daemon: Daemon, view: ServiceView) -> None:
@@ -85,7 +80,7 @@ def _prove(daemon: Daemon, view: ServiceView) -> None:
 
     first = next(ask(daemon, view.model, "Who are you?", think=False, max_tokens=24, temperature=0), None)
     if first is not None:
-        click.echo(f"{view.name}  answered through the gateway, first token after {first.after_s * 1000:.0f} ms")
+        click.echo(f"{view.name}  answered through the gateway; first token after {first.after_s * 1000:.0f} ms")
 
 
 def _say_next(daemon: Daemon, view: ServiceView, key_file: str) -> None:
