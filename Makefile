@@ -4,7 +4,7 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: up test check lint types layers docs-check bench clean
+.PHONY: up test test-faults check lint types layers docs docs-check bench clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -12,6 +12,10 @@ up: $(VENV)/.run
 test: $(VENV)/.dev
 	@tools/install-test-packages
 	$(BIN)/python -m pytest $(TESTS)
+
+# Kills the daemon or its engine with -9 at 200 random moments; five minutes.
+test-faults: $(VENV)/.dev
+	STOKER_FAULTS=200 $(BIN)/python -m pytest -s tests/faults
 
 check: lint types layers docs-check
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from contextlib import closing
@@ -24,12 +25,10 @@ def saved(number: int) -> SavedService:
 def fill() -> Path:
     """Writes a file until the disk takes no more."""
     filler = FOLDER / "filler"
-    with filler.open("wb", buffering=0) as out:
-        try:
-            while out.write(b"x" * 4096):
-                pass
-        except OSError:
-            return filler
+    with filler.open("wb", buffering=0) as out, contextlib.suppress(OSError):
+        while out.write(b"x" * 4096):
+            pass
+    return filler
 
 
 def tell_full() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -90,7 +89,7 @@ def test_a_file_of_a_newer_stoker_is_left_alone(store: ServiceStore, file: Path)
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [b"\0" * 8192, b"\0" * 100, b"hello world, this is no database", os.urandom(4096)])
+@pytest.mark.parametrize("content", [b"\0" * 8192, b"\0" * 100, b"hello world, this is no database", bytes(range(256)) * 16])
 def test_a_file_that_is_no_database_is_told_and_not_overwritten(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     with fails(StokerError, f"{file} cannot be used", "not a database", "move it away", "no model is lost"):
@@ -109,7 +108,7 @@ def test_a_file_whose_pages_are_damaged_is_told(store: ServiceStore, file: Path)
         store.write(make_saved(f"s{number}"))
     store.close()
     raw = bytearray(file.read_bytes())
-    raw[4096:] = os.urandom(len(raw) - 4096)
+    raw[4096:] = b"\xaa" * (len(raw) - 4096)
     file.write_bytes(raw)
     with fails(StokerError, "cannot be used", "malformed", "move it away"), closing(ServiceStore(file)) as damaged:
         damaged.read_all()
@@ -161,7 +160,7 @@ def test_a_killed_writer_never_loses_what_it_had_written(file: Path) -> None:
 
 
 def run_on_a_small_disk(tmp_path: Path, story: str) -> str:
-    """Runs a story of `small_disk_child.py` in a namespace of its own, on a disk of 1 MiB; skips where that is not allowed."""
+    """Runs a story of `small_disk_child.py` on a disk of 1 MiB of its own; skips where that is not allowed."""
     program = str(Path(__file__).with_name("small_disk_child.py"))
     mount = f'mount -t tmpfs -o size=1m none {tmp_path} && exec "$@"'
     if subprocess.run(("unshare", "-rm", "sh", "-c", mount, "sh", "true"), capture_output=True, check=False).returncode:

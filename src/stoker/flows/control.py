@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 from collections.abc import Iterator
-from http.client import HTTPResponse
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 

@@ -125,6 +125,7 @@ JOBS = {
     State.BACKOFF: Job.BACK_OFF,
 }
 
+COMING_UP = (State.WAITING_FOR_MEMORY, State.STARTING, State.LOADING, State.PROVING, State.READY)
 WITH_ENGINE = (State.STARTING, State.LOADING, State.PROVING, State.READY, State.DRAINING)
 
 
@@ -165,6 +166,14 @@ def _start(service: Service, event: Event, policy: Policy) -> Service:
     return _to(service, State.WAITING_FOR_MEMORY, event, wanted=True, restarts=())
 
 
+def _want(service: Service, event: Event, policy: Policy) -> Service:
+    return service if service.wanted else msgspec.structs.replace(service, wanted=True)
+
+
+def _unwant(service: Service, event: Event, policy: Policy) -> Service:
+    return msgspec.structs.replace(service, wanted=False) if service.wanted else service
+
+
 def _start_later(service: Service, event: Event, policy: Policy) -> Service:
     return msgspec.structs.replace(service, wanted=True, restarts=(), then=State.WAITING_FOR_MEMORY, then_why=event.why)
 
@@ -194,8 +203,17 @@ def _stop(service: Service, event: Event, policy: Policy) -> Service:
 
 
 def _stop_later(service: Service, event: Event, policy: Policy) -> Service:
-    wanted = isinstance(event, PauseAsked) and service.wanted
-    return msgspec.structs.replace(service, wanted=wanted, then=State.STOPPED, then_why=event.why)
+    return msgspec.structs.replace(service, wanted=False, then=State.STOPPED, then_why=event.why, then_code=event.code)
+
+
+def _pause_later(service: Service, event: Event, policy: Policy) -> Service:
+    if service.then is State.FAILED:  # the next daemon is not to try again what has failed
+        return service
+    return msgspec.structs.replace(service, then=State.STOPPED, then_why=event.why, then_code=event.code)
+
+
+def _restart_wedged(service: Service, event: Event, policy: Policy) -> Service:
+    return _to(_start_later(service, event, policy), State.STOPPING, event)
 
 
 def _leave(service: Service, state: State, event: Event, then: State) -> Service:
@@ -238,6 +256,7 @@ def backoff_s(service: Service) -> float:
 
 MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.STOPPED, StartAsked): _start,
+    (State.STOPPED, StopAsked): _unwant,
     (State.STOPPED, Adopted): _go(State.LOADING),
     (State.FAILED, StartAsked): _start,
     (State.FAILED, StopAsked): _end_without_engine,
@@ -265,12 +284,12 @@ MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.STOPPING, GroupStuck): _go(State.WEDGED),
     (State.SETTLING, Settled): _settled,
     (State.SETTLING, NotSettled): _go(State.WEDGED),
-    (State.WEDGED, StartAsked): lambda service, event, policy: _to(
-        service, State.STOPPING, event, wanted=True, then=State.WAITING_FOR_MEMORY, then_why=event.why
-    ),
+    (State.WEDGED, StartAsked): _restart_wedged,
     (State.WEDGED, StopAsked): _stop,
     **{(state, Exited): _exited for state in WITH_ENGINE},
     **{(state, kind): _stop for state in (State.STARTING, State.LOADING, State.PROVING) for kind in (StopAsked, PauseAsked)},
-    **{(state, kind): _stop_later for state in (State.STOPPING, State.SETTLING) for kind in (StopAsked, PauseAsked)},
+    **{(state, StopAsked): _stop_later for state in (State.STOPPING, State.SETTLING)},
+    **{(state, PauseAsked): _pause_later for state in (State.STOPPING, State.SETTLING)},
     **{(state, StartAsked): _start_later for state in (State.STOPPING, State.SETTLING)},
+    **{(state, StartAsked): _want for state in COMING_UP},
 }
