@@ -26,6 +26,10 @@ SWITCHES = {
 
 # Each sign: what the log says, and what it means to the person who reads it; seen with build 11549 and broken files.
 SIGNS = (
+    # A bare Debian or Ubuntu lacks it; the wheel does not bring it along.
+    (r"libgomp\.so\.1: cannot open shared object", "the system lacks OpenMP's library: sudo apt-get install libgomp1"),
+    (r"ImportError: (\S+\.so\S*): cannot open shared object", "the system lacks the library {0}"),
+    (r"No module named 'xllamacpp'", "the embedded engine is not installed: pip install xllamacpp"),
     (r"unknown model architecture: '([^']+)'", "this build of llama.cpp does not know the architecture {0}"),
     (r"tensor '([^']+)' data is not within the file bounds", "the model file is cut short or damaged (tensor {0})"),
     (r"failed to read (?:magic|key-value pairs|tensor)", "the model file is cut short or damaged"),

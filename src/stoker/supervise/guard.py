@@ -61,9 +61,10 @@ async def await_settled(target_bytes: int, limit_s: float, read_memory: ReadMemo
 def settling_target_bytes(before_bytes: int, claim_bytes: int, last_bytes: int) -> int:
     """Returns how much must be available again after a stop.
 
-    `before_bytes` was available before the start, `claim_bytes` less once the engine was up, `last_bytes` shortly before
-    it ended. Other programs may have taken memory meanwhile, so the target is the lower of "as before" and "what was left
-    plus the claim", less some slack.
+    `before_bytes` was available before the start, `claim_bytes` less once the engine was up (0: it never was), `last_bytes`
+    shortly before it ended. Other programs may have taken memory meanwhile, so the target is the lower of "as before" and
+    "what was left plus the claim", less some slack. An engine that died unmeasured is taken to have held all that is gone.
     """
+    claim_bytes = claim_bytes or max(0, before_bytes - last_bytes)
     slack_bytes = max(SETTLED_SLACK_BYTES, int(claim_bytes * (1 - SETTLED_SHARE)))
     return min(before_bytes, last_bytes + claim_bytes) - slack_bytes

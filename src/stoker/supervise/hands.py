@@ -192,7 +192,7 @@ class Hands:
             pids = ", ".join(map(str, left))
             return machine.GroupStuck(time.time(), f"pid {pids} outlived SIGKILL: the kernel or its driver holds it")
         self.process = None
-        return machine.GroupGone(time.time(), "none of its processes is left; waiting for its memory")
+        return machine.GroupGone(time.time(), "none of its processes is left")
 
     async def settle(self, service: Service) -> Event:
         """Waits until the memory is back."""

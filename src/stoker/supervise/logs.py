@@ -7,13 +7,15 @@ engine's next line starts it anew. Only a line written between the copy's end an
 from __future__ import annotations
 
 import os
-import shutil
+import re
 from collections import deque
 from pathlib import Path
 
 RING_LINES = 2000
 LINE_LIMIT_BYTES = 4096
 READ_BYTES = 256 * 1024
+# Colours, cursor moves and titles are for the terminal that the engine believes it has.
+ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 
 class EngineLog:
@@ -54,6 +56,7 @@ class EngineLog:
     def _read_new(self) -> None:
         if self._size() < self._position:  # somebody else cut it
             self._position = 0
+            self._add(b"\n" if self._partial else b"")
         with self.file.open("rb") as source:
             source.seek(self._position)
             while block := source.read(READ_BYTES):
@@ -61,15 +64,18 @@ class EngineLog:
                 self._add(block)
 
     def _add(self, block: bytes) -> None:
-        *lines, self._partial = (self._partial + block).split(b"\n")
-        self._partial = self._partial[-LINE_LIMIT_BYTES:]
-        for line in lines:
-            self.ring.append(line[:LINE_LIMIT_BYTES].decode(errors="replace").rstrip("\r"))
+        *lines, partial = (self._partial + block).split(b"\n")
+        self.ring.extend(_visible(line) for line in lines)
+        self._partial = partial[partial.rfind(b"\r", 0, len(partial) - 1) + 1 :][:LINE_LIMIT_BYTES]
 
     def _rotate(self) -> None:
-        shutil.copyfile(self.file, self.file.with_name(self.file.name + ".1"))
-        self._read_new()
-        os.truncate(self.file, 0)
+        with self.file.open("rb") as source, self.file.with_name(self.file.name + ".1").open("wb") as copy:
+            while block := source.read(READ_BYTES):
+                copy.write(block)
+                if source.tell() > self._position:
+                    self._add(block[self._position - source.tell() :])
+                    self._position = source.tell()
+            os.truncate(self.file, 0)
         self._position = 0
 
     def _read_disk_problem(self) -> str | None:
@@ -81,5 +87,11 @@ class EngineLog:
     def tail(self, count: int) -> list[str]:
         """Returns the last lines, the unfinished one too."""
         self.poll()
-        lines = [*self.ring, *([self._partial.decode(errors="replace")] if self._partial else [])]
-        return lines[-count:]
+        lines = [*self.ring, *([_visible(self._partial)] if self._partial else [])]
+        return lines[-count:] if count > 0 else []
+
+
+def _visible(line: bytes) -> str:
+    """Returns what a terminal would show of a line: the last state of a progress bar, without escape sequences."""
+    last = ESCAPES.sub(b"", line.rstrip(b"\r").rpartition(b"\r")[2])
+    return last[:LINE_LIMIT_BYTES].decode(errors="replace")

@@ -53,12 +53,19 @@ class EngineProcess:
         code = self._popen.wait() if self._popen else None
         if code is None:
             return "ended"
-        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
 
     def close(self) -> None:
         """Lets go of the process without ending it."""
-        with contextlib.suppress(OSError):
+        if self._pidfd >= 0:  # once: its number may be another file's by now
             os.close(self._pidfd)
+            self._pidfd = -1
+
+
+def _signal_name(number: int) -> str:
+    with contextlib.suppress(ValueError):  # most real-time signals have no name
+        return signal.Signals(number).name
+    return f"signal {number}"
 
 
 def start_engine(spec: LaunchSpec, secrets: dict[str, str], log: Path) -> EngineProcess:
