@@ -3,6 +3,7 @@ SHELL := /bin/sh
 VENV  := .venv
 BIN   := $(VENV)/bin
 PYTHON ?= python3
+export PYTHON
 
 .PHONY: up test test-faults check lint types layers docs docs-check bench clean
 

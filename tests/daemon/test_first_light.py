@@ -102,3 +102,15 @@ def test_an_external_llama_server_is_used_when_the_user_names_one(home: Home) ->
     assert view["state"] == "READY"
     [pid] = home.engines()
     assert "fake-llama-server" in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+def test_a_forgotten_service_is_not_listed_any_more_and_can_come_back(home: Home) -> None:
+    home.add_fake("other")
+    home.run("up")
+    home.run("up", "other")
+    home.run("down", "demo", "--forget")
+    assert [service["name"] for service in home.json("status")["services"]] == ["other"]
+    home.kill_daemon()
+    home.run("up", "other")
+    assert [service["name"] for service in home.json("status")["services"]] == ["other"]
+    assert home.json("up")["state"] == "READY"

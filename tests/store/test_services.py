@@ -147,7 +147,7 @@ def test_a_file_that_another_program_holds_is_not_said_to_be_broken(store: Servi
 def test_a_killed_writer_never_loses_what_it_had_written(file: Path) -> None:
     written: set[str] = set()
     for life in range(3):
-        program = str(Path(__file__).with_name("writing_child.py"))
+        program = str(Path(__file__).with_name("service_writer.py"))
         with subprocess.Popen((sys.executable, program, str(file), str(life)), stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             for _ in range(150):
@@ -160,8 +160,8 @@ def test_a_killed_writer_never_loses_what_it_had_written(file: Path) -> None:
 
 
 def run_on_a_small_disk(tmp_path: Path, story: str) -> str:
-    """Runs a story of `small_disk_child.py` on a disk of 1 MiB of its own; skips where that is not allowed."""
-    program = str(Path(__file__).with_name("small_disk_child.py"))
+    """Runs a story of `small_disk.py` on a disk of 1 MiB of its own; skips where that is not allowed."""
+    program = str(Path(__file__).with_name("small_disk.py"))
     mount = f'mount -t tmpfs -o size=1m none {tmp_path} && exec "$@"'
     if subprocess.run(("unshare", "-rm", "sh", "-c", mount, "sh", "true"), capture_output=True, check=False).returncode:
         pytest.skip("this machine lets no user mount a small disk")

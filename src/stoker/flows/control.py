@@ -61,6 +61,10 @@ class Daemon:
         """Returns the last lines of an engine's output."""
         return self._call("GET", f"{_path_of(name)}/logs?{urlencode({'lines': count})}", None, list[str])
 
+    def forget(self, name: str) -> None:
+        """Drops a service that rests."""
+        self._call("DELETE", _path_of(name), None, dict[str, str])
+
     def stop(self) -> None:
         """Asks the daemon to end."""
         self._call("POST", "/api/stop", None, dict[str, str])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 
 from stoker import __version__
-from stoker.box import LocalBox
+from stoker.box import LocalBox, clock_s
 from stoker.config import Config, Paths, read_config
 from stoker.errors import Refused, StokerError
 from stoker.facts.memory import read_memory
@@ -37,11 +36,11 @@ logger = logging.getLogger("stoker.daemon")
 class Control:
     """What the control API may do: the daemon's uses, by name."""
 
-    def __init__(self, paths: Paths, config: Config, supervisor: Supervisor, begun: float) -> None:
+    def __init__(self, paths: Paths, store: ServiceStore, supervisor: Supervisor) -> None:
         self._paths = paths
+        self._store = store
         self._supervisor = supervisor
-        self._begun = begun
-        self._config = config
+        self._begun = clock_s()
         self.url = ""
         self.stop_asked = asyncio.Event()
 
@@ -58,9 +57,7 @@ class Control:
         """Plans a wish and asks for it to run; the state returned is the first that follows."""
         plan = make_plan(wish)
         self._check_names(plan.service, plan.model)
-        self._supervisor.start(plan, "you asked for it")
-        owner = self._supervisor.find(plan.service)
-        await owner.await_handled()
+        owner = await self._supervisor.start(plan, "you asked for it")
         return owner.view()
 
     def _check_names(self, service: str, model: str) -> None:
@@ -78,6 +75,11 @@ class Control:
         owner.ask_stop("you asked for it")
         await owner.await_handled()
         return owner.view()
+
+    def forget(self, name: str) -> None:
+        """Forgets a service that rests."""
+        self._supervisor.forget(name)
+        self._store.delete(name)
 
     async def wait(self, name: str, seen: State, limit_s: float) -> ServiceView:
         """Returns the service once it is in another state than the one seen, or as it is when the limit is over."""
@@ -135,7 +137,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         in_flight=lambda service: door.in_flight(service),
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store))
-    control = Control(paths, config, supervisor, time.time())
+    control = Control(paths, store, supervisor)
     metrics = GatewayMetrics(supervisor.views, __version__)
     door = Door(config.gateway, _Directory(supervisor.owners), make_app(control), metrics, key, engine_key)
     try:

@@ -64,6 +64,13 @@ class ServiceStore:
         except sqlite3.Error as problem:
             raise _broken(self.file, problem) from problem
 
+    def delete(self, name: str) -> None:
+        """Forgets one service; raises StokerError where the disk does not take it."""
+        try:
+            self._database.execute("DELETE FROM services WHERE name = ?", (name,))
+        except sqlite3.Error as problem:
+            raise _broken(self.file, problem) from problem
+
     def close(self) -> None:
         """Closes the file."""
         self._database.close()

@@ -1,7 +1,7 @@
 """Follows what an engine prints: the file it writes is read into a bounded ring, and kept from growing without end.
 
 The engine appends to the file itself. To rotate it, its content is copied to FILE.1 and the file is cut to nothing; the
-engine's next line starts it anew. Only a line written between the copy's end and the cut could be lost.
+engine's next line starts it anew. Only what is written in the microseconds between the copy's end and the cut is lost.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class EngineLog:
     def begin(self) -> None:
         """Starts at the present end of the file, so that the ring holds this launch alone."""
         self.ring.clear()
+        self.problem = None
         self._partial = b""
         self._position = self._size()
 
@@ -75,6 +76,7 @@ class EngineLog:
                 if source.tell() > self._position:
                     self._add(block[self._position - source.tell() :])
                     self._position = source.tell()
+            copy.flush()  # fails before the cut where the disk is full
             os.truncate(self.file, 0)
         self._position = 0
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
-from stoker.errors import WrongUse
+from stoker.errors import Refused, WrongUse
 from stoker.records import Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
@@ -26,14 +26,17 @@ class Supervisor:
         self._save = save
         self.owners = {one.plan.service: ServiceOwner(one, tools, save) for one in saved}
         self._tasks: asyncio.TaskGroup | None = None
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._is_ready = asyncio.Event()
 
     async def run(self) -> None:
         """Ends what a former daemon left without an owner, then runs all services until cancelled."""
         await self._end_orphans()
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            for owner in self.owners.values():
-                tasks.create_task(owner.run())
+            for name, owner in self.owners.items():
+                self._running[name] = tasks.create_task(owner.run())
+            self._is_ready.set()
             await asyncio.Event().wait()  # services may come later; only a cancellation ends this
 
     async def _end_orphans(self) -> None:
@@ -44,16 +47,28 @@ class Supervisor:
             if marker.split("/")[1] not in self.owners:
                 await stop_group(Group(marker), ORPHAN_GRACE_S, KILL_LIMIT_S)
 
-    def start(self, plan: Plan, why: str) -> None:
-        """Asks for a service to run by this plan; a new one gets an owner first."""
-        owner = self.owners.get(plan.service)
-        if owner is None:
-            if self._tasks is None:
-                raise WrongUse("the daemon is not running yet", next_step="try again in a moment")
-            fresh = SavedService(plan, Service(State.STOPPED, time.time(), "it is new"))
-            owner = self.owners[plan.service] = ServiceOwner(fresh, self._tools, self._save)
-            self._tasks.create_task(owner.run())
+    async def start(self, plan: Plan, why: str) -> ServiceOwner:
+        """Asks for a service to run by this plan, and returns its owner once the state shows it."""
+        await self._is_ready.wait()
+        owner = self.owners.get(plan.service) or self._add(plan)
         owner.ask_start(plan, why)
+        await owner.await_handled()
+        return owner
+
+    def _add(self, plan: Plan) -> ServiceOwner:
+        fresh = SavedService(plan, Service(State.STOPPED, time.time(), "it is new"))
+        owner = self.owners[plan.service] = ServiceOwner(fresh, self._tools, self._save)
+        if self._tasks is not None:
+            self._running[plan.service] = self._tasks.create_task(owner.run())
+        return owner
+
+    def forget(self, name: str) -> None:
+        """Drops a service that rests; raises Refused where it does not."""
+        owner = self.find(name)
+        if owner.service.state not in (State.STOPPED, State.FAILED):
+            raise Refused(f"{name} is {owner.service.state}", next_step=f"stop it first: `stoker down {name}`")
+        self._running.pop(name).cancel()
+        del self.owners[name]
 
     def find(self, name: str) -> ServiceOwner:
         """Returns a service's owner; raises WrongUse with the names that exist."""
@@ -72,6 +87,7 @@ class Supervisor:
         end = time.monotonic() + limits.drain_s + limits.stop_grace_s + PAUSE_SLACK_S
         for owner in self.owners.values():
             owner.ask_pause(why)
+            await owner.await_handled()
         for owner in self.owners.values():
             while owner.service.state not in RESTING and time.monotonic() < end:
                 await owner.await_change(limit_s=1.0)

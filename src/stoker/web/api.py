@@ -31,6 +31,10 @@ def make_app(control: Control) -> App:
     async def down(request: Request) -> Response:
         return _json(await control.down(request.path_params["name"]))
 
+    async def forget(request: Request) -> Response:
+        control.forget(request.path_params["name"])
+        return _json({"forgotten": request.path_params["name"]})
+
     async def wait(request: Request) -> Response:
         seen, limit_s = _state(request.query_params.get("seen", "")), _number(request, "limit_s", WAIT_LIMIT_S)
         return _json(await control.wait(request.path_params["name"], seen, min(limit_s, WAIT_LIMIT_S)))
@@ -47,6 +51,7 @@ def make_app(control: Control) -> App:
         Route("/api/status", status),
         Route("/api/services", up, methods=["POST"]),
         Route("/api/services/{name}/down", down, methods=["POST"]),
+        Route("/api/services/{name}", forget, methods=["DELETE"]),
         Route("/api/services/{name}/wait", wait),
         Route("/api/services/{name}/logs", logs),
         Route("/api/stop", stop, methods=["POST"]),

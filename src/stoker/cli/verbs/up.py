@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stoker import __version__
+
 if TYPE_CHECKING:
     from stoker.flows.control import Daemon
     from stoker.records import ServiceView, Wish
@@ -49,6 +51,7 @@ def up(target: str | None, as_json: bool, **options: object) -> None:
     paths = find_paths()
     wish = with_options(find_wish(target, read_config(paths.config)), options)
     daemon = ensure_daemon(paths)
+    _warn_of_other_version(daemon)
     view = _follow(daemon, wish, quiet=as_json)
     check_ready(view, daemon.tail(view.name, 12))
     if as_json:
@@ -59,6 +62,14 @@ def up(target: str | None, as_json: bool, **options: object) -> None:
 
 
 COMMAND = up
+
+
+def _warn_of_other_version(daemon: Daemon) -> None:
+    """Says when the daemon was started by another version of Stoker than this command."""
+    running = daemon.status().daemon.version
+    if running != __version__:
+        text = f"the daemon runs version {running}, this command is {__version__}: `stoker down`, then `stoker up` again"
+        click.echo(click.style(text, fg="yellow"), err=True)
 
 
 def _follow(daemon: Daemon, wish: Wish, quiet: bool) -> ServiceView:
