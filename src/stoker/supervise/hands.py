@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from stoker.box import is_running
 from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
 from stoker.errors import NotReadyInTime, Refused, StokerError
@@ -42,6 +43,7 @@ HEALTH_FIRST_POLL_S = 0.03
 HEALTH_LAST_POLL_S = 1.0
 DRAIN_POLL_S = 0.02
 KILL_LIMIT_S = 10.0
+EXIT_POLL_S, EXIT_POLLS = 0.02, 15
 TELLING_LINES = 40
 TIMED_OUT = NotReadyInTime.exit_code
 REFUSED = Refused.exit_code
@@ -166,10 +168,22 @@ class Hands:
         try:
             async with asyncio.timeout(limit_s):
                 proof = await self.tools.prove(_known(self.endpoint))
+        except StokerError:
+            if await self._ends_soon():
+                await asyncio.Event().wait()  # its exit tells more: that event ends this job
+            raise
         except TimeoutError:
             return machine.Unfit(time.time(), f"it gave no token within {limit_s:g} s (prove_s)", TIMED_OUT)
         self._measure_claim()
         return machine.Proved(time.time(), f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms")
+
+    async def _ends_soon(self) -> bool:
+        """Tells whether the engine's process ends within a moment, as one does whose connections broke."""
+        for _ in range(EXIT_POLLS):
+            if self.process is None or not is_running(self.process.pid):
+                return True
+            await asyncio.sleep(EXIT_POLL_S)
+        return False
 
     def _measure_claim(self) -> None:
         if self.handle is not None and self.handle.memory_claim_bytes == 0:

@@ -127,7 +127,7 @@ class Group(NamedTuple):
 def find_marked(prefix: str) -> Iterator[tuple[int, str]]:
     """Yields (pid, marker) of all living processes whose launch marker starts with the prefix."""
     wanted = f"{MARKER_VARIABLE}={prefix}".encode()
-    for pid in psutil.pids():
+    for pid in _newest_first():
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             word = next((word for word in words if word.startswith(wanted)), None)
@@ -135,9 +135,14 @@ def find_marked(prefix: str) -> Iterator[tuple[int, str]]:
                 yield pid, word.partition(b"=")[2].decode(errors="replace")
 
 
+def _newest_first() -> list[int]:
+    """Returns all pids, the largest first: a process that forks and ends at once is gone by the end of a longer look."""
+    return sorted(psutil.pids(), reverse=True)
+
+
 def _find_session(session: int) -> set[int]:
     found = set()
-    for pid in psutil.pids():
+    for pid in _newest_first():
         with contextlib.suppress(OSError):
             if os.getsid(pid) == session and read_start_ticks(pid) is not None:
                 found.add(pid)
@@ -156,9 +161,9 @@ def read_group_memory(group: Group) -> int | None:
 async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
     """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that."""
     signal_all(group.pids(), signal.SIGTERM)
-    if await _await_gone(group, grace_s, kill=False) or await _await_gone(group, kill_limit_s, kill=True):
-        return []
-    return group.pids()
+    await _await_gone(group, grace_s, kill=False)
+    _kill_leaders_group(group)  # even if none was seen: one that forks and ends at once can hide from every look
+    return [] if await _await_gone(group, kill_limit_s, kill=True) else group.pids()
 
 
 async def _await_gone(group: Group, limit_s: float, kill: bool) -> bool:
@@ -167,9 +172,25 @@ async def _await_gone(group: Group, limit_s: float, kill: bool) -> bool:
         if time.monotonic() > end:
             return False
         if kill:  # again each time: a child may have been forked while its parent was being killed
+            _kill_leaders_group(group)
             signal_all(left, signal.SIGKILL)
         await asyncio.sleep(POLL_S)
     return True
+
+
+def _kill_leaders_group(group: Group) -> None:
+    """Kills the engine's own process group in one step, between whose members no fork can slip."""
+    if group.session is not None and _is_still_ours(group.session, group.marker):
+        with contextlib.suppress(OSError):
+            os.killpg(group.session, signal.SIGKILL)
+
+
+def _is_still_ours(leader: int, marker: str) -> bool:
+    try:
+        environment = Path(f"/proc/{leader}/environ").read_bytes()
+    except OSError:  # no such process, so its pid was not given away: as long as the group lives, it cannot be
+        return True
+    return not environment or f"{MARKER_VARIABLE}={marker}".encode() in environment  # a zombie's is empty
 
 
 def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
