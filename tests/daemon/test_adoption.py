@@ -6,8 +6,11 @@ import os
 import signal
 import sqlite3
 
+import msgspec
+
 from home import Home, wait_for
-from stoker.records import State
+from stoker.config import read_config
+from stoker.records import State, Wish
 
 
 def test_a_living_engine_is_taken_back_and_proved_again(home: Home) -> None:
@@ -50,13 +53,29 @@ def test_an_engine_that_was_being_loaded_is_taken_back_too(home: Home) -> None:
     folder.mkdir()
     home.add_fake("slow", gate=str(folder / "open"))
     home.json("up")
-    home.daemon.up(_wish(home, "slow"))
+    home.daemon.up(wish_of(home, "slow"))
     home.await_state("slow", State.LOADING)
     before = home.service("slow").pid
     home.kill_daemon()
     home.json("up")
     (folder / "open").touch()
     assert home.await_state("slow", State.READY).pid == before
+
+
+def test_a_plan_that_was_to_come_next_is_not_lost(home: Home) -> None:
+    home.configure(limits="stop_grace_s = 60")
+    home.add_fake("changing", ignores_term=True)
+    home.add_fake("other")
+    first = home.json("up", "changing")
+    home.daemon.up(msgspec.structs.replace(wish_of(home, "changing"), parallel=2))
+    wanted = home.await_state("changing", State.STOPPING)
+    home.kill_daemon()
+    home.configure(limits="stop_grace_s = 0.2")
+    home.add_fake("other")
+    home.run("up", "other")
+    second = home.await_state("changing", State.READY)
+    assert second.pid != first["pid"]
+    assert second.plan_id not in (first["plan_id"], wanted.plan_id)
 
 
 def test_an_engine_that_the_store_does_not_know_is_ended(home: Home) -> None:
@@ -100,7 +119,6 @@ def test_a_second_daemon_says_who_holds_the_state_folder(home: Home) -> None:
     assert "STOKER_STATE" in said
 
 
-def _wish(home: Home, name: str):  # type: ignore[no-untyped-def]
-    from stoker.config import read_config
-
+def wish_of(home: Home, name: str) -> Wish:
+    """Returns the wish of a service in stoker.toml."""
     return read_config(home.paths.config).services[name]

@@ -24,6 +24,7 @@ from stoker.supervise.process import find_adopted, read_group_memory
 from stoker.supervise.waits import describe_wait
 
 SAMPLE_S = 0.5
+TAKEN_BACK = frozenset({State.STARTING, State.LOADING, State.PROVING, State.READY})
 logger = logging.getLogger("stoker.supervise")
 
 
@@ -94,7 +95,7 @@ class ServiceOwner:
         before, handle = self.service, self._hands.handle
         living = find_adopted(handle) if handle else None
         wanted = before.wanted and before.state is not State.FAILED
-        if living and wanted and before.state not in (State.DRAINING, State.STOPPING, State.SETTLING):
+        if living and wanted and before.state in TAKEN_BACK:
             self._hands.process = living
             self._hands.log.begin()
             self._reset(State.STOPPED, before.why)
@@ -150,7 +151,9 @@ class ServiceOwner:
             await asyncio.sleep(SAMPLE_S)
 
     def _save(self) -> None:
-        self._store_problem = self._write(SavedService(self._hands.plan, self.service, self._hands.handle))
+        # While an engine runs its own plan is kept, so that it can be taken back; else the one that comes next.
+        plan = self._hands.plan if self.service.state in TAKEN_BACK else self._next_plan
+        self._store_problem = self._write(SavedService(plan, self.service, self._hands.handle))
 
     def tail(self, count: int) -> list[str]:
         """Returns the last lines that the engine printed."""
