@@ -31,6 +31,7 @@ class Script:
     tokens: how many it gives; it falls silent after `hangs_after`.
     orphan: it leaves a child in a session of its own.
     aborts: it never answers a request that is not streamed, and writes "begun", then "left" to this file.
+    event: it answers with this one event.
     prints: a line it prints first.
     """
 
@@ -45,6 +46,7 @@ class Script:
     stream_gate: str | None = None
     hangs_after: int | None = None
     aborts: str | None = None
+    event: object = None
     prints: str | None = None
 
 
@@ -121,6 +123,9 @@ class Handler(BaseHTTPRequestHandler):
             threading.Event().wait()
 
     def _chunk(self, event: dict[str, Any]) -> None:
+        if self.script.event is not None:
+            self._write(b"data: " + json.dumps(self.script.event).encode() + b"\n\n")
+            return
         full = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": self.model, **event}
         self._write(b"data: " + json.dumps(full).encode() + b"\n\n")
 

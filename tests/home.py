@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from fake_engine import Script, write_fake_engine
 from stoker.config import Paths, demo_model
-from stoker.flows.control import Daemon, find_daemon
+from stoker.flows.client import Daemon, find_daemon
 from stoker.flows.ownership import instance_of, read_owner
 from stoker.records import ServiceView, State
 from stoker.supervise.process import find_marked

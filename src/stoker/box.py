@@ -9,7 +9,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -112,14 +112,16 @@ def clock_s() -> float:
     return time.time()
 
 
-def start_detached(argv: Sequence[str], log: Path) -> int:
-    """Starts a program that outlives this one, in a session of its own, and returns its pid; raises OSError."""
+def start_detached(argv: Sequence[str], log: Path) -> Callable[[], int | None]:
+    """Starts a program that outlives this one, in a session of its own; raises OSError.
+
+    Returns a function that tells its exit code, or None as long as it runs.
+    """
     with log.open("ab") as out:
-        started = subprocess.Popen(  # its life is not ours: it is waited for by whoever adopts it
+        started = subprocess.Popen(
             list(argv), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd="/"
         )
-    started.returncode = 0  # not reaped here, so that no warning is given at exit
-    return started.pid
+    return started.poll
 
 
 def is_running(pid: int) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
+import pwd
 import re
+import shutil
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +29,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 class GatewayConfig(Record, frozen=True):
     """The `[gateway]` table."""
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1"
     port: Port = 8700
     allowed_hosts: tuple[str, ...] = ()
     body_limit_bytes: Bytes = 32 * MIB
@@ -72,6 +74,11 @@ class Paths(Record, frozen=True):
         return self.state / "gateway.key"
 
     @property
+    def control_key_file(self) -> Path:
+        """The control API's key, mode 0600: it can start programs, so clients of the models never get it."""
+        return self.state / "control.key"
+
+    @property
     def engine_key_file(self) -> Path:
         """The key between the daemon and its engines, mode 0600."""
         return self.state / "engine.key"
@@ -103,12 +110,18 @@ class Paths(Record, frozen=True):
 
 def find_paths(environment: Mapping[str, str] = os.environ) -> Paths:
     """Returns the XDG folders; `STOKER_STATE` and `STOKER_CONFIG` move them."""
-    home = Path(environment.get("HOME") or "/")
-    state = environment.get("STOKER_STATE") or Path(environment.get("XDG_STATE_HOME") or home / ".local/state") / "stoker"
-    config = environment.get("STOKER_CONFIG") or (
-        Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "stoker" / "stoker.toml"
+    home = Path(environment.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir)
+    state = _xdg(environment, "XDG_STATE_HOME") or home / ".local/state"
+    config = _xdg(environment, "XDG_CONFIG_HOME") or home / ".config"
+    return Paths(
+        state=Path(environment.get("STOKER_STATE") or state / "stoker").absolute(),
+        config=Path(environment.get("STOKER_CONFIG") or config / "stoker/stoker.toml").absolute(),
     )
-    return Paths(state=Path(state).absolute(), config=Path(config).absolute())
+
+
+def _xdg(environment: Mapping[str, str], name: str) -> Path | None:
+    path = Path(environment.get(name) or ".")
+    return path if path.is_absolute() else None  # the XDG specification: a relative path is to be ignored
 
 
 def read_config(path: Path) -> Config:
@@ -128,17 +141,27 @@ def read_config(path: Path) -> Config:
 
 def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     """Turns a parsed TOML tree into a Config."""
+    folder = Path(source).absolute().parent
     _check_keys(tree, {"gateway", "limits", "service"}, "", source)
-    services = {
+    wishes = {
         name: _parse_table(table, Wish, f"service.{name}", source, name=_check_name(name, source))
         for name, table in _tables(tree, "service", source).items()
     }
     return Config(
         gateway=_parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source),
         limits=_parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
-        services=services,
+        services={name: with_whole_paths(wish, folder) for name, wish in wishes.items()},
         source=source,
     )
+
+
+def with_whole_paths(wish: Wish, folder: Path) -> Wish:
+    """Returns the wish with its paths made whole: `~` is the user's home, other relative paths begin in the folder."""
+    paths = {name: value for name in ("model", "draft", "server") if (value := getattr(wish, name))}
+    if "/" not in paths.get("server", "/"):  # a bare word is a program on PATH
+        paths["server"] = shutil.which(paths["server"]) or paths["server"]
+    whole = {name: str(folder / Path(value).expanduser()) for name, value in paths.items()}
+    return msgspec.structs.replace(wish, **whole)
 
 
 def _tables(tree: Mapping[str, Any], name: str, source: str) -> dict[str, Mapping[str, Any]]:

@@ -6,7 +6,7 @@ wish + model facts + machine facts -> plan -> launch spec -> handle -> service r
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -18,6 +18,11 @@ ReasoningKind = Literal["auto", "on", "off"]
 SettingValue = str | int | float | bool
 
 
+def say_bytes(count: int) -> str:
+    """Returns an amount of memory as people read it: '249 MiB', '70.2 GiB'."""
+    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
+
+
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A value that never changes once it is made."""
 
@@ -26,7 +31,7 @@ class Wish(Record, frozen=True):
     """What a person asked for: which model to serve, and the few things they chose themselves."""
 
     name: str
-    model: str
+    model: Annotated[str, msgspec.Meta(min_length=1)]
     engine: str = "llamacpp"
     served_name: str | None = None
     port: int | None = None
@@ -103,7 +108,8 @@ class MemoryHolder(Record, frozen=True):
 class Model(Record, frozen=True):
     """What a GGUF's header says of a model; None where the header does not say.
 
-    `kv_bytes_per_token` is for a 16-bit cache, keys and values of all layers together.
+    `kv_bytes_per_token` is for a 16-bit cache, keys and values of all layers together. `digest` tells this file's content
+    from another's (see `facts.model.read_digest`).
     """
 
     path: str
@@ -117,6 +123,7 @@ class Model(Record, frozen=True):
     vocabulary_hash: str | None
     has_chat_template: bool
     licence: str | None
+    digest: str = ""
 
 
 class Setting(Record, frozen=True):
@@ -173,7 +180,9 @@ class State(StrEnum):
     WEDGED = "WEDGED"
 
 
-AT_REST = frozenset({State.STOPPED, State.FAILED, State.WEDGED, State.READY})
+RESTING = frozenset({State.STOPPED, State.FAILED, State.WEDGED})
+AT_REST = RESTING | {State.READY}
+BEING_STARTED = frozenset({State.WAITING_FOR_MEMORY, State.STARTING, State.LOADING, State.PROVING})
 WITHOUT_ENGINE = frozenset({State.STOPPED, State.FAILED, State.BACKOFF, State.WAITING_FOR_MEMORY})
 
 

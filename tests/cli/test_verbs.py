@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pkgutil
+import pwd
+import signal
 import socket
 import subprocess
 import sys
@@ -126,7 +129,7 @@ def test_a_taken_gateway_port_is_named_with_who_took_it(home: Home) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         home.configure(gateway=f"port = {taken.getsockname()[1]}")
-        said = home.run("up", code=1).stderr
+        said = home.run("up", code=3).stderr
     assert "the gateway cannot listen on" in said
     assert f"(pid {os.getpid()})" in said
     assert "gateway.port" in said
@@ -203,3 +206,42 @@ def test_paths_follow_xdg(tmp_path: Path) -> None:
 
     found = find_paths({"HOME": "/home/me", "XDG_STATE_HOME": str(tmp_path)})
     assert found == Paths(state=tmp_path / "stoker", config=Path("/home/me/.config/stoker/stoker.toml"))
+
+
+def test_with_json_an_error_is_json_too(home: Home) -> None:
+    done = home.run("up", "/nonexistent/x.gguf", "--json", code=3)
+    fault = json.loads(done.stdout)["fault"]
+    assert fault["exit_code"] == 3
+    assert fault["what"] == "there is no model at /nonexistent/x.gguf"
+
+
+def test_relative_paths_begin_where_the_command_was_given(home: Home) -> None:
+    (home.folder / "m.gguf").write_bytes(demo_model().read_bytes())
+    (home.folder / "d.gguf").write_bytes(demo_model(draft=True).read_bytes())
+    words = ("up", "m.gguf", "--speculation", "draft", "--draft", "d.gguf", "--json")
+    view = json.loads(home.run(*words, cwd=home.folder).stdout)
+    assert (view["name"], view["state"]) == ("m", "READY")
+
+
+def test_relative_paths_in_the_configuration_begin_at_its_folder(home: Home) -> None:
+    (home.folder / "m.gguf").write_bytes(demo_model().read_bytes())
+    home.configure('[service.mine]\nmodel = "m.gguf"')
+    assert home.json("up", "mine")["state"] == "READY"
+
+
+@pytest.mark.parametrize("words", [("logs", "-f", "demo"), ("status", "--watch")])
+def test_ctrl_c_ends_a_watching_verb_without_a_complaint(demo: Home, words: tuple[str, ...]) -> None:
+    argv = [sys.executable, "-m", "stoker", *words]
+    with subprocess.Popen(argv, env=demo.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as verb:
+        assert verb.stdout is not None
+        verb.stdout.readline()
+        verb.send_signal(signal.SIGINT)
+        _, said = verb.communicate(timeout=30)
+    assert (verb.returncode, said) == (0, b"")
+
+
+def test_status_without_a_home_variable_uses_the_users_home(home: Home) -> None:
+    from stoker.config import find_paths
+
+    found = find_paths({"XDG_STATE_HOME": "relative/is/ignored"})
+    assert found.state == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/stoker"

@@ -122,3 +122,18 @@ def test_a_second_daemon_says_who_holds_the_state_folder(home: Home) -> None:
 def wish_of(home: Home, name: str) -> Wish:
     """Returns the wish of a service in stoker.toml."""
     return read_config(home.paths.config).services[name]
+
+
+def test_down_without_a_daemon_and_without_its_database_ends_the_engines_too(home: Home) -> None:
+    home.run("up")
+    home.kill_daemon()
+    for file in home.paths.state.glob("stoker.db*"):
+        file.unlink()
+    assert "Ended without it: demo" in home.run("down").stdout
+    assert home.engines() == {}
+
+
+def test_down_of_an_unknown_service_without_a_daemon_is_wrong_use(home: Home) -> None:
+    home.run("up")
+    home.run("down")
+    assert "there is no service called `nosuch`" in home.run("down", "nosuch", code=2).stderr

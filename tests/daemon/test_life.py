@@ -8,10 +8,12 @@ import socket
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from home import Home, wait_for
-from stoker.records import State
+from stoker.config import demo_model
+from stoker.records import MIB, State
 
 
 def start(home: Home, name: str, *options: str) -> subprocess.Popen[str]:
@@ -140,8 +142,8 @@ def test_what_can_never_fit_is_refused_with_who_holds_the_memory(home: Home) -> 
 
 
 def test_a_start_that_lacks_memory_waits_for_it_and_gives_up_at_its_limit(home: Home) -> None:
-    available_bytes = home.json("facts")["memory"]["available_bytes"]
-    home.configure(limits=f"memory_wait_s = 0.5\nmemory_floor_bytes = {available_bytes}")
+    floor_bytes = home.json("facts")["memory"]["total_bytes"] - 400 * MIB  # it would fit an empty machine, and no other
+    home.configure(limits=f"memory_wait_s = 0.5\nmemory_floor_bytes = {floor_bytes}")
     home.add_fake("patient")
     said = home.run("up", "patient", code=4)
     assert "WAITING_FOR_MEMORY" in said.stdout
@@ -165,3 +167,118 @@ def test_a_restart_by_a_new_wish_waits_for_the_old_engine_to_be_gone(home: Home)
     second = home.json("up", "changing", "--parallel", "2")
     assert second["pid"] != first["pid"]
     assert list(home.engines()) == [second["pid"]]
+
+
+def test_an_engine_that_sends_nonsense_fails_and_the_daemon_lives(home: Home) -> None:
+    home.add_fake("odd", event={"choices": [{"delta": None}]})
+    home.add_fake("stranger", event=["not", "an", "object"])
+    for name in ("odd", "stranger"):
+        said = home.run("up", name, code=1).stderr
+        assert f"{name} is FAILED" in said
+        assert "an event that is not OpenAI's" in said or "without a single token" in said
+    assert home.daemon_pid is not None
+
+
+def test_one_service_is_started_at_a_time(home: Home) -> None:
+    gate = home.folder / "gate"
+    home.add_fake("first", gate=str(gate))
+    home.add_fake("second")
+    with start(home, "first") as first:
+        await_daemon(home)
+        home.await_state("first", State.LOADING)
+        with start(home, "second") as second:
+            wait_for("the second to come", lambda: any(view.name == "second" for view in home.daemon.status().services))
+            waiting = home.await_state("second", State.WAITING_FOR_MEMORY)
+            assert waiting.awaits == "its turn; one service is started at a time"
+            gate.touch()
+            assert first.wait(60) == 0
+            assert second.wait(60) == 0
+
+
+def test_a_start_that_is_given_up_lets_the_next_one_begin(home: Home) -> None:
+    home.add_fake("first", gate="/nonexistent/gate")
+    home.add_fake("second")
+    with start(home, "first") as first:
+        await_daemon(home)
+        home.await_state("first", State.LOADING)
+        with start(home, "second") as second:
+            home.run("down", "first")
+            assert second.wait(60) == 0
+        first.wait(60)
+
+
+def test_another_wish_while_waiting_for_memory_is_the_one_that_counts(home: Home) -> None:
+    floor_bytes = home.json("facts")["memory"]["total_bytes"] - 400 * MIB  # it would fit an empty machine, and no other
+    home.configure(limits=f"memory_wait_s = 60\nmemory_floor_bytes = {floor_bytes}")
+    home.add_fake("big")
+    with start(home, "big") as first:
+        await_daemon(home)
+        before = home.await_state("big", State.WAITING_FOR_MEMORY)
+        with start(home, "big", "--parallel", "1") as second:
+            changed = wait_for("the new plan", lambda: plan_of(home, "big") not in (None, before.plan_id))
+            assert changed
+            assert home.service("big").memory_need_bytes < before.memory_need_bytes
+            home.run("down", "big")
+            second.wait(60)
+        first.wait(60)
+
+
+def plan_of(home: Home, name: str) -> str | None:
+    """Returns the id of the plan by which a service waits for memory, or None in another state."""
+    view = home.service(name)
+    return view.plan_id if view.state is State.WAITING_FOR_MEMORY else None
+
+
+def test_a_program_that_is_slow_to_tell_its_version_holds_nobody_up(home: Home) -> None:
+    folder = home.add_fake("slow")
+    gate = folder / "gate"
+    program = folder / "fake-llama-server"
+    wait = f"import os, time\nwhile '--version' in sys.argv and not os.path.exists({str(gate)!r}): time.sleep(0.01)\n"
+    program.write_text(program.read_text().replace("import sys\n", f"import sys\n{wait}", 1))
+    home.add_fake("quick")
+    home.run("up", "quick")
+    with start(home, "slow") as slow:
+        wait_for("the question", lambda: asks_for_version(str(program)))
+        assert home.service("quick").state is State.READY
+        gate.touch()
+        assert slow.wait(60) == 0
+
+
+def asks_for_version(program: str) -> bool:
+    """Tells whether the program is being asked for its version just now."""
+    lines = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    return any(program in line and "--version" in line for line in lines)
+
+
+def test_a_model_file_that_was_replaced_is_not_started_under_its_old_revision(home: Home) -> None:
+    model = home.folder / "m.gguf"
+    model.write_bytes(demo_model().read_bytes())
+    view = home.json("up", str(model))
+    changed = bytearray(demo_model().read_bytes())
+    changed[-4096:] = bytes(4096)
+    (home.folder / "new.gguf").write_bytes(changed)
+    (home.folder / "new.gguf").rename(model)
+    os.kill(view["pid"], signal.SIGKILL)
+    failed = home.await_state("m", State.FAILED)
+    assert "is not the file that was planned for" in failed.why
+    assert home.json("up", str(model))["plan_id"] != view["plan_id"]
+
+
+def test_a_stuck_daemon_is_named_and_not_called_absent(home: Home) -> None:
+    home.run("up")
+    pid = home.daemon_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert f"(pid {pid}) holds the state folder and does not answer" in home.run("status").stdout
+        assert f"kill -9 {pid}" in home.run("down", code=3).stderr
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_what_the_daemon_writes_is_for_its_user_alone(home: Home) -> None:
+    home.paths.state.mkdir(mode=0o755)
+    home.run("up")
+    assert home.paths.state.stat().st_mode & 0o077 == 0
+    files = [file for file in home.paths.state.rglob("*") if file.name != "daemon.log"]
+    assert all(file.stat().st_mode & 0o077 == 0 for file in files), [str(file) for file in files]

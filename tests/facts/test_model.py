@@ -97,6 +97,20 @@ def test_a_context_of_zero_is_unknown(tmp_path: Path) -> None:
     assert read_model(file).context_tokens is None
 
 
+def test_the_digest_tells_a_replaced_file_from_the_one_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.gguf"
+    file.write_bytes(DEMO.read_bytes())
+    digest = read_model(DEMO).digest
+    assert len(digest) == 12
+    assert read_model(file).digest == digest
+    raw = bytearray(DEMO.read_bytes())
+    for place in (-1, len(raw) // 2):
+        raw[place] ^= 1
+        file.write_bytes(raw)
+        assert read_model(file).digest != digest
+        raw[place] ^= 1
+
+
 def test_a_folder_with_one_gguf_is_that_model(tmp_path: Path) -> None:
     (tmp_path / "README.md").touch()
     file = write_gguf(tmp_path / "a.gguf")

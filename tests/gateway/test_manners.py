@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import time
@@ -68,6 +69,55 @@ def test_without_the_key_nothing_is_told(demo: Home, path: str) -> None:
     assert headers["www-authenticate"] == "Bearer"
 
 
+def test_the_clients_key_starts_no_programs_and_the_control_key_asks_no_models(demo: Home) -> None:
+    wish = json.dumps({"name": "evil", "model": "/x.gguf", "server": "/bin/true"}).encode()
+    assert send(demo, wish, "/api/services")[0] == 401
+    assert send(demo, None, "/api/status")[0] == 401
+    control = f"Bearer {demo.paths.control_key_file.read_text().strip()}"
+    assert send(demo, None, "/api/status", authorization=control)[0] == 200
+    assert send(demo, None, "/v1/models", authorization=control)[0] == 401
+    assert send(demo, None, "/metrics", authorization=control)[0] == 200
+
+
+def test_a_gateway_on_all_addresses_answers_and_can_be_taken_down(home: Home) -> None:
+    home.configure(gateway='host = "::"\nport = 0\nallowed_hosts = ["Spark.Local"]')
+    home.add_fake("other")
+    home.run("up", "other")
+    assert "other machines reach this address" in home.paths.daemon_log.read_text()
+    address = home.daemon.url.removeprefix("http://")
+    for host in ("spark.local", "SPARK.LOCAL.", address):
+        connection = http.client.HTTPConnection(address, timeout=30)
+        connection.request("GET", "/health", headers={"host": host})
+        assert connection.getresponse().status == 200
+        connection.close()
+    home.run("down")
+    assert home.daemon_pid is None
+
+
+def test_more_clients_than_descriptors_cost_the_daemon_nothing(home: Home) -> None:
+    def few_descriptors() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+
+    home.run("up", preexec_fn=few_descriptors)
+    pid = home.daemon_pid
+    host, port = home.daemon.url.removeprefix("http://").split(":")
+    clients = [socket.create_connection((host, int(port))) for _ in range(300)]
+    wait_for("two looks at the memory", lambda: "stoker" in home.paths.daemon_log.read_text())
+    for client in clients:
+        client.close()
+    assert home.json("ask", "Hello?", "--max-tokens", "2")["answer"]
+    assert home.daemon_pid == pid
+
+
+@pytest.mark.parametrize("size_bytes", [60_000, 66_000, 100_000, 131_072, 1_000_000, 5_000_000])
+def test_a_large_body_is_answered_once_and_whole(demo: Home, size_bytes: int) -> None:
+    body = {"model": "stoker-demo", "stream": True, "max_tokens": 4, "padding": "x" * size_bytes, **CHAT}
+    for _ in range(3):
+        status, _, raw = send(demo, json.dumps(body).encode())
+        assert status == 200
+        assert raw.endswith(b"data: [DONE]\n\n")
+
+
 def test_health_needs_no_key(demo: Home) -> None:
     assert send(demo, None, "/health", authorization="")[2] == {"status": "ok"}
 
@@ -80,7 +130,8 @@ def test_a_foreign_host_or_origin_is_refused_before_the_key_is_looked_at(demo: H
 
 def test_unknown_paths_and_methods_are_refused(demo: Home) -> None:
     assert send(demo, None, "/v1/nothing")[0] == 404
-    assert send(demo, None, "/nothing")[0] == 404
+    control = f"Bearer {demo.paths.control_key_file.read_text().strip()}"
+    assert send(demo, None, "/nothing", authorization=control)[0] == 404
     assert send(demo, None, "/v1/chat/completions")[0] == 405
     assert send(demo, b"{}", "/v1/models")[0] == 405
 

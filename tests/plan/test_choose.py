@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stoker.config import SERVICE_NAME
 from stoker.errors import Refused
 from stoker.plan.choose import choose_plan, name_for
-from stoker.records import MIB, Model, Plan, Setting
+from stoker.records import MIB, Plan, Setting
 from support import fails, make_model, make_wish
 
 DRAFT = make_model(name="Draft", path="/models/draft.gguf", file_bytes=64 * MIB)
@@ -172,16 +172,10 @@ def test_a_plans_id_is_the_same_for_the_same_launch_and_another_for_any_other() 
     assert len({plan.plan_id, *(other.plan_id for other in others)}) == 7
 
 
-@pytest.mark.parametrize(
-    "changes", [{"file_bytes": 7}, {"parameters": 7}, {"quantisation": "F16"}, {"vocabulary_hash": "x"}]
-)
-def test_another_file_is_another_revision(changes: dict[str, Any]) -> None:
-    assert revision(make_model()) != revision(make_model(**changes))
-    assert revision(make_model()) == revision(make_model(path="/elsewhere.gguf"))
-
-
-def revision(model: Model) -> str:
-    return choose_plan(make_wish(), model).revision
+def test_the_revision_is_that_of_the_files_content() -> None:
+    one, other = (choose_plan(make_wish(), make_model(digest=digest)) for digest in ("0123456789ab", "ba9876543210"))
+    assert one.revision == "0123456789ab"
+    assert one.plan_id != other.plan_id
 
 
 @given(st.text())

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.records import GIB, MIB, Memory, MemoryHolder
+from stoker.records import GIB, MIB, Memory, MemoryHolder, say_bytes
 from stoker.supervise.guard import (
     SETTLED_SLACK_BYTES,
     await_room,
     await_settled,
     can_ever_fit,
     describe_shortage,
-    say_bytes,
     settling_target_bytes,
 )
 from support import make_memory

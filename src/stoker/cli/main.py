@@ -64,8 +64,18 @@ def main() -> None:
         if "--verbose" in sys.argv[1:2]:
             traceback.print_exc()
         known = problem if isinstance(problem, StokerError) else _unforeseen(problem)
+        if "--json" in sys.argv:
+            _say_fault(known)
         click.echo(f"stoker: {known}", err=True)
         sys.exit(known.exit_code)
+
+
+def _say_fault(problem: StokerError) -> None:
+    """Prints the error as JSON too, for the program that asked for JSON."""
+    from stoker.cli.show import say_json
+    from stoker.flows.client import fault_of
+
+    say_json({"fault": fault_of(problem)})
 
 
 def _unforeseen(problem: Exception) -> StokerError:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import click
 import msgspec
 
-from stoker.records import GIB, MIB, ServiceView, State, StatusView
+from stoker.records import ServiceView, State, StatusView, say_bytes
 
 COLOURS = {
     State.READY: "green", State.FAILED: "red", State.WEDGED: "red", State.BACKOFF: "yellow", State.STOPPED: "bright_black",
@@ -32,9 +31,7 @@ def duration(seconds: float) -> str:
 
 def size(count: int | None) -> str:
     """Returns an amount of memory, or '-' where it is unknown."""
-    if count is None:
-        return "-"
-    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
+    return "-" if count is None else say_bytes(count)
 
 
 def state(one: State) -> str:
@@ -66,6 +63,11 @@ def status_text(view: StatusView) -> str:
     daemon = view.daemon
     if daemon.running and daemon.since is not None:
         lines = [f"gateway  {view.gateway.url}   key in {view.gateway.key_file}", _daemon_line(view), ""]
+    elif daemon.pid is not None:
+        lines = [
+            f"The daemon (pid {daemon.pid}) holds the state folder and does not answer; `kill -9 {daemon.pid}` ends it.",
+            "",
+        ]
     else:
         lines = ["The daemon is not running; `stoker up` starts it.", ""]
     if view.services:
@@ -73,7 +75,7 @@ def status_text(view: StatusView) -> str:
     else:
         lines.append("No service yet: `stoker up` serves the demo model, `stoker up MODEL.gguf` one of yours.")
     for service in view.services:
-        if service.state is not State.READY or service.restarts:
+        if service.state is not State.READY or service.restarts or not daemon.running:
             lines.append(f"\n{change(service)}")
         lines += [click.style(f"\n{service.name}: {warning}", fg="yellow") for warning in service.warnings]
     return "\n".join(lines)
@@ -95,8 +97,3 @@ def _row(service: ServiceView) -> tuple[str, ...]:
         service.address or "-",
         size(service.memory_bytes),
     )
-
-
-def is_terminal() -> bool:
-    """Tells whether a person looks at the output."""
-    return sys.stdout.isatty()

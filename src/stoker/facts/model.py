@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from stoker.errors import Refused
 from stoker.facts.gguf import Header, read_header
 from stoker.records import Model
 
+SAMPLES, SAMPLE_BYTES = 16, 64 * 1024
 KV_VALUE_BYTES = 2  # an f16 cache, llama.cpp's default
 
 
@@ -77,7 +79,22 @@ def _describe(file: Path, header: Header) -> Model:
         vocabulary_hash=_text(header, "tokenizer.ggml.tokens"),
         has_chat_template="tokenizer.chat_template" in header.pairs,
         licence=_text(header, "general.license"),
+        digest=read_digest(file),
     )
+
+
+def read_digest(file: Path) -> str:
+    """Returns 12 hex digits that change with the file's content: its size, both ends and samples in between are hashed.
+
+    The whole of a 70 GB model would take minutes to read; a replaced or re-quantised one differs in every sample.
+    """
+    size_bytes = file.stat().st_size
+    digest = hashlib.sha256(str(size_bytes).encode())
+    with file.open("rb") as content:
+        for part in range(SAMPLES + 1):
+            content.seek(max(0, size_bytes - SAMPLE_BYTES) * part // SAMPLES)
+            digest.update(content.read(SAMPLE_BYTES))
+    return digest.hexdigest()[:12]
 
 
 def _weights_by_type(header: Header) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from stoker.errors import Refused, StokerError
-from stoker.flows.control import Daemon
+from stoker.flows.client import Daemon
 from stoker.records import State
 
 

@@ -1,143 +1,76 @@
-"""Talks to the daemon from the command line, over its control API.
-
-http.client and not httpx: its import costs a fifth of the time, and `stoker status` has 150 ms for everything.
-"""
+"""What the control API may do: the daemon's uses, by name."""
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-from collections.abc import Iterator
-from typing import Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+import asyncio
 
-import msgspec
+import psutil
 
-from stoker.config import SERVICE_NAME, Paths
-from stoker.errors import BY_EXIT_CODE, StokerError, WrongUse
-from stoker.flows.ownership import read_owner
-from stoker.records import Record, ServiceView, State, StatusView, Wish
-
-CALL_LIMIT_S = 60.0
-QUICK_LIMIT_S = 5.0
-T = TypeVar("T")
+from stoker import __version__
+from stoker.box import clock_s
+from stoker.config import Paths
+from stoker.errors import Refused
+from stoker.flows.planning import make_plan
+from stoker.records import DaemonView, GatewayView, ServiceView, State, StatusView, Wish
+from stoker.store.services import ServiceStore
+from stoker.supervise.supervisor import Supervisor
 
 
-class Fault(Record, frozen=True):
-    """A StokerError as the control API carries it."""
+class Control:
+    """The daemon's uses. `stop_asked` is set when the daemon is to end."""
 
-    what: str
-    why: str
-    next_step: str
-    rule: str
-    exit_code: int
-
-
-class Daemon:
-    """A running daemon, found through the address in its state folder."""
-
-    def __init__(self, url: str, key: str) -> None:
-        self.url = url
-        self.key = key
+    def __init__(self, paths: Paths, store: ServiceStore, supervisor: Supervisor) -> None:
+        self._paths = paths
+        self._store = store
+        self._supervisor = supervisor
+        self._begun = clock_s()
+        self.url = ""
+        self.stop_asked = asyncio.Event()
 
     def status(self) -> StatusView:
-        """Returns the status."""
-        return self._call("GET", "/api/status", None, StatusView, QUICK_LIMIT_S)
+        """Returns everything that `stoker status` shows."""
+        me = psutil.Process()
+        return StatusView(
+            gateway=GatewayView(f"{self.url}/v1", str(self._paths.key_file)),
+            daemon=DaemonView(True, me.pid, self._begun, __version__, me.memory_info().rss),
+            services=self._supervisor.views(),
+        )
 
-    def up(self, wish: Wish) -> ServiceView:
-        """Asks for a service to run."""
-        return self._call("POST", "/api/services", wish, ServiceView)
+    async def up(self, wish: Wish) -> ServiceView:
+        """Plans a wish and asks for it to run; the state returned is the first that follows."""
+        plan = await asyncio.to_thread(make_plan, wish)  # it reads headers and asks programs for their versions
+        self._check_names(plan.service, plan.model)
+        owner = await self._supervisor.start(plan, "you asked for it")
+        return owner.view()
 
-    def down(self, name: str) -> ServiceView:
-        """Asks for a service to stop."""
-        return self._call("POST", f"{_path_of(name)}/down", None, ServiceView)
+    def _check_names(self, service: str, model: str) -> None:
+        for name, owner in self._supervisor.owners.items():
+            if name != service and owner.plan.model == model:
+                raise Refused(
+                    f"the model name `{model}` is taken by the service `{name}`",
+                    why="a request names a model, and one name must mean one model",
+                    next_step=f"give one of them another `served_name`, or `stoker down {name} --forget`",
+                )
 
-    def wait(self, name: str, seen: State, limit_s: float = 20.0) -> ServiceView:
-        """Returns the service once its state is another than the one seen, or as it is after the limit."""
-        query = urlencode({"seen": seen.value, "limit_s": limit_s})
-        return self._call("GET", f"{_path_of(name)}/wait?{query}", None, ServiceView)
+    async def down(self, name: str) -> ServiceView:
+        """Asks for a service to stop; the state returned is the first that follows."""
+        owner = self._supervisor.find(name)
+        owner.ask_stop("you asked for it")
+        await owner.await_handled()
+        return owner.view()
+
+    async def forget(self, name: str) -> None:
+        """Forgets a service that rests."""
+        await self._supervisor.forget(name)
+        self._store.delete(name)
+
+    async def wait(self, name: str, seen: State, limit_s: float) -> ServiceView:
+        """Returns the service once it is in another state than the one seen, or as it is when the limit is over."""
+        owner = self._supervisor.find(name)
+        if owner.service.state is seen:
+            await owner.await_change(limit_s)
+        return owner.view()
 
     def tail(self, name: str, count: int) -> list[str]:
-        """Returns the last lines of an engine's output."""
-        return self._call("GET", f"{_path_of(name)}/logs?{urlencode({'lines': count})}", None, list[str])
-
-    def forget(self, name: str) -> None:
-        """Drops a service that rests."""
-        self._call("DELETE", _path_of(name), None, dict[str, str])
-
-    def stop(self) -> None:
-        """Asks the daemon to end."""
-        self._call("POST", "/api/stop", None, dict[str, str])
-
-    def is_answering(self) -> bool:
-        """Tells whether the daemon answers at all."""
-        try:
-            with self._open("GET", "/health", None, QUICK_LIMIT_S) as reply:
-                return reply.status == http.client.OK
-        except StokerError:
-            return False
-
-    def stream(self, method: str, path: str, body: object) -> Iterator[bytes]:
-        """Yields the lines of a streamed reply; raises StokerError where the reply is an error."""
-        with self._open(method, path, body) as reply:
-            if reply.status != http.client.OK:
-                raise _refusal(reply.status, reply.read())
-            yield from reply
-
-    def _call(self, method: str, path: str, body: object, kind: type[T], limit_s: float = CALL_LIMIT_S) -> T:
-        with self._open(method, path, body, limit_s) as reply:
-            raw = reply.read()
-        if reply.status != http.client.OK:
-            raise _refusal(reply.status, raw)
-        return msgspec.json.decode(raw, type=kind)
-
-    @contextlib.contextmanager
-    def _open(
-        self, method: str, path: str, body: object, limit_s: float = CALL_LIMIT_S
-    ) -> Iterator[http.client.HTTPResponse]:
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=limit_s)
-        headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
-        try:
-            connection.request(method, path, None if body is None else msgspec.json.encode(body), headers)
-            yield connection.getresponse()
-        except (OSError, http.client.HTTPException) as problem:
-            raise StokerError(
-                f"the daemon at {self.url} did not answer", why=str(problem) or type(problem).__name__,
-                next_step="look at `stoker status`",
-            ) from problem  # fmt: skip
-        finally:
-            connection.close()
-
-
-def _path_of(name: str) -> str:
-    if SERVICE_NAME.fullmatch(name) is None:
-        raise WrongUse(f"`{name}` is no service's name", next_step="`stoker status` lists the services")
-    return f"/api/services/{name}"
-
-
-def _refusal(status: int, raw: bytes) -> StokerError:
-    try:
-        answer: dict[str, Any] = msgspec.json.decode(raw)
-        if "fault" in answer:
-            fault = msgspec.convert(answer["fault"], Fault)
-            kind = BY_EXIT_CODE.get(fault.exit_code, StokerError)
-            return kind(fault.what, why=fault.why, next_step=fault.next_step, rule=fault.rule)
-        return StokerError(answer["error"]["message"], why=f"HTTP {status}")
-    except (msgspec.MsgspecError, KeyError, TypeError):
-        return StokerError(f"the daemon answered HTTP {status}", why=raw[:300].decode(errors="replace"))
-
-
-def find_daemon(paths: Paths) -> Daemon | None:
-    """Returns the daemon that owns a state folder if it answers, else None."""
-    daemon = read_daemon(paths)
-    return daemon if daemon is not None and daemon.is_answering() else None
-
-
-def read_daemon(paths: Paths) -> Daemon | None:
-    """Returns the daemon that owns a state folder, whether it answers or not; None where none runs."""
-    if read_owner(paths) is None:
-        return None
-    try:
-        return Daemon(paths.address_file.read_text().strip(), paths.key_file.read_text().strip())
-    except OSError:
-        return None
+        """Returns the last lines that a service's engine printed."""
+        return self._supervisor.find(name).tail(count)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 
-from stoker.config import Paths
-from stoker.errors import NotReadyInTime, StokerError
-from stoker.flows.control import Daemon
-from stoker.flows.ownership import read_owner
-from stoker.records import ServiceView, State
+from stoker.box import clock_s
+from stoker.config import LimitsConfig, Paths
+from stoker.errors import NotReadyInTime, Refused, StokerError, WrongUse
+from stoker.flows.client import Daemon
+from stoker.flows.ownership import instance_of, own_state, read_owner
+from stoker.records import SavedService, Service, ServiceView, State
+from stoker.store.services import ServiceStore
+from stoker.supervise.process import Group, find_marked, stop_group
 
-RESTING = frozenset({State.STOPPED, State.FAILED, State.WEDGED})
+KILL_LIMIT_S = 10.0
 DAEMON_LIMIT_S = 120.0
 POLL_S = 0.02
 
@@ -28,6 +32,18 @@ def stop_service(daemon: Daemon, name: str) -> Iterator[ServiceView]:
         view = daemon.wait(name, view.state)
 
 
+def stop_all(daemon: Daemon) -> Iterator[ServiceView]:
+    """Stops every service, whatever becomes of the others; raises StokerError at the end with those that did not stop."""
+    faults = []
+    for service in daemon.status().services:
+        try:
+            yield from stop_service(daemon, service.name)
+        except StokerError as problem:
+            faults.append(problem.what)
+    if faults:
+        raise StokerError("; ".join(faults), next_step="`stoker down` again; a reboot ends what the kernel holds")
+
+
 def stop_daemon(paths: Paths, daemon: Daemon) -> None:
     """Ends the daemon and waits until it has let go of its state folder."""
     daemon.stop()
@@ -38,3 +54,40 @@ def stop_daemon(paths: Paths, daemon: Daemon) -> None:
                 f"the daemon did not end within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}"
             )
         time.sleep(POLL_S)
+
+
+def end_unattended(paths: Paths, service: str | None, limits: LimitsConfig) -> list[str]:
+    """Ends engines that no daemon attends to, of one service or of all, and returns the names of those services.
+
+    Raises Refused where a daemon holds the state folder without answering, StokerError where an engine outlives SIGKILL.
+    """
+    prefix = f"{instance_of(paths)}/{f'{service}/' if service else ''}"
+    found = sorted({marker.split("/")[1] for _, marker in find_marked(prefix)})
+    if not paths.state.exists():
+        return []
+    if owner := read_owner(paths):
+        raise Refused(
+            f"the daemon (pid {owner.pid}) holds {paths.state} and does not answer",
+            why="it hangs, or was stopped (Ctrl-Z, a debugger)",
+            next_step=f"`kill -9 {owner.pid}`, then `stoker down` again; its engines can be taken back by `stoker up` too",
+        )
+    with own_state(paths, "down"):
+        left = asyncio.run(stop_group(Group(prefix), limits.stop_grace_s, KILL_LIMIT_S))
+        if left:
+            raise StokerError(f"pid {', '.join(map(str, left))} outlived SIGKILL", why="the kernel or its driver holds it")
+        _save_stopped(paths, service)
+    return found
+
+
+def _save_stopped(paths: Paths, service: str | None) -> None:
+    if not paths.database.exists():
+        return
+    store = ServiceStore(paths.database)
+    names = [saved.plan.service for saved in store.read_all()]
+    for saved in store.read_all():
+        if service in (None, saved.plan.service):
+            stopped = Service(State.STOPPED, clock_s(), "you asked for it", launch=saved.service.launch)
+            store.write(SavedService(saved.plan, stopped))
+    store.close()
+    if service is not None and service not in names:
+        raise WrongUse(f"there is no service called `{service}`", next_step=f"services here: {', '.join(names) or 'none'}")

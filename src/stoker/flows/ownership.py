@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused
 from stoker.records import Record
+
+LOCK_TRIES, LOCK_PAUSE_S = 20, 0.01
 
 
 class Owner(Record, frozen=True):
@@ -35,15 +38,25 @@ def own_state(paths: Paths, version: str) -> Iterator[None]:
     make_state_folder(paths)
     descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as problem:
-            raise _held(paths) from problem
+        if not _lock(descriptor):
+            raise _held(paths)
         os.ftruncate(descriptor, 0)
         os.write(descriptor, msgspec.json.encode(Owner(os.getpid(), clock_s(), version)))
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Takes the lock; tries for a moment, since a reader that looks who owns it holds it for an instant."""
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE_S)
+        else:
+            return True
+    return False
 
 
 def _held(paths: Paths) -> Refused:
@@ -73,6 +86,7 @@ def make_state_folder(paths: Paths) -> None:
     """Makes the state folder, for this user alone; raises Refused where it cannot be written."""
     try:
         paths.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        paths.state.chmod(0o700)  # it may have been made by somebody else, for all to read
         paths.engine_log("x").parent.mkdir(exist_ok=True, mode=0o700)
         probe = paths.state / ".writable"
         probe.write_bytes(b"")
@@ -88,7 +102,7 @@ def make_state_folder(paths: Paths) -> None:
 def read_or_make_key(file: Path) -> str:
     """Returns the key in a file; makes one, readable by this user alone, where there is none."""
     try:
-        key = file.read_text().strip()
+        key = next(iter(file.read_text().split()), "")
     except FileNotFoundError:
         key = ""
     except OSError as problem:

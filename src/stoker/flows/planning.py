@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from stoker.box import LocalBox
-from stoker.config import DEMO, Config, demo_model
+from stoker.config import DEMO, Config, demo_model, with_whole_paths
 from stoker.engines import Engine, find
 from stoker.errors import Refused, WrongUse
 from stoker.facts.machine import read_package_version
@@ -44,7 +44,7 @@ def make_plan(wish: Wish) -> Plan:
     """Returns the plan for a wish; raises Refused or WrongUse where it cannot work."""
     _check_server(wish)
     version = _read_version(find(wish.engine), wish.server)
-    model = read_model(Path(wish.model).expanduser())
+    model = read_model(Path(wish.model))
     draft_path = _draft_path(wish)
     draft = read_model(draft_path) if draft_path else None
     return choose_plan(wish, model, draft, version)
@@ -62,7 +62,7 @@ def _draft_path(wish: Wish) -> Path | None:
     if wish.speculation != "draft":
         return None
     if wish.draft:
-        return Path(wish.draft).expanduser()
+        return Path(wish.draft)
     return demo_model(draft=True) if Path(wish.model) == demo_model() else None
 
 
@@ -77,4 +77,4 @@ def _check_server(wish: Wish) -> None:
 def with_options(wish: Wish, options: dict[str, object]) -> Wish:
     """Returns the wish with the options that were given on the command line."""
     given = {name: value for name, value in options.items() if value is not None}
-    return msgspec.structs.replace(wish, **given)
+    return with_whole_paths(msgspec.structs.replace(wish, **given), Path.cwd())

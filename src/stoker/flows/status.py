@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 
-from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import StokerError
-from stoker.flows.control import read_daemon
+from stoker.flows.client import read_daemon
 from stoker.flows.ownership import read_owner
 from stoker.records import (
     WITHOUT_ENGINE,
     DaemonView,
     GatewayView,
     SavedService,
-    Service,
     ServiceView,
     State,
     StatusView,
@@ -67,30 +65,3 @@ def _as_left(saved: SavedService) -> ServiceView:
         memory_bytes=None, memory_need_bytes=plan.memory_need_bytes, restarts=len(service.restarts),
         plan_id=plan.plan_id, exit_code=service.code,
     )  # fmt: skip
-
-
-def end_unattended(paths: Paths, service: str | None) -> list[str]:
-    """Ends engines that no daemon attends to, of one service or of all; returns the names of those services."""
-    import asyncio
-
-    from stoker.flows.ownership import instance_of, own_state
-    from stoker.supervise.process import Group, find_marked, stop_group
-
-    prefix = f"{instance_of(paths)}/{service + '/' if service else ''}"
-    found = {marker.split("/")[1] for _, marker in find_marked(prefix)}
-    if paths.database.exists():
-        with own_state(paths, "down"):
-            asyncio.run(stop_group(Group(prefix), grace_s=15.0, kill_limit_s=10.0))
-            _save_stopped(paths, service)
-    return sorted(found)
-
-
-def _save_stopped(paths: Paths, service: str | None) -> None:
-    from stoker.store.services import ServiceStore
-
-    store = ServiceStore(paths.database)
-    for saved in store.read_all():
-        if service in (None, saved.plan.service):
-            stopped = Service(State.STOPPED, clock_s(), "you asked for it", launch=saved.service.launch)
-            store.write(SavedService(saved.plan, stopped))
-    store.close()

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from stoker.box import is_running, start_detached
+from stoker.box import start_detached
 from stoker.config import Paths
 from stoker.errors import BY_EXIT_CODE, NotReadyInTime, StokerError
-from stoker.flows.control import Daemon, find_daemon
+from stoker.flows.client import Daemon, find_daemon
 from stoker.flows.ownership import make_state_folder, read_owner
 from stoker.records import AT_REST, ServiceView, State
 
@@ -25,25 +25,26 @@ def ensure_daemon(paths: Paths) -> Daemon:
         return daemon
     make_state_folder(paths)
     said_before_bytes = paths.daemon_log.stat().st_size if paths.daemon_log.exists() else 0
-    pid = start_detached((sys.executable, "-P", "-m", "stoker", "serve"), paths.daemon_log)
+    exit_code = start_detached((sys.executable, "-P", "-m", "stoker", "serve"), paths.daemon_log)
     end = time.monotonic() + DAEMON_LIMIT_S
     while time.monotonic() < end:
         if daemon := find_daemon(paths):
             return daemon
-        if not is_running(pid) and read_owner(paths) is None:
-            raise _did_not_start(paths.daemon_log, said_before_bytes)
+        if (code := exit_code()) is not None and read_owner(paths) is None:
+            raise _did_not_start(paths.daemon_log, said_before_bytes, code)
         time.sleep(POLL_S)
     raise NotReadyInTime(f"the daemon did not answer within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}")
 
 
-def _did_not_start(log: Path, from_bytes: int) -> StokerError:
+def _did_not_start(log: Path, from_bytes: int, code: int) -> StokerError:
     with log.open("rb") as file:
         file.seek(from_bytes)
         said = file.read().decode(errors="replace").strip().splitlines()
+    kind = BY_EXIT_CODE.get(code, StokerError)
     if said:
         last_words = "\n".join(line.removeprefix("stoker: ") for line in said[-TELLING_LINES:])
-        return StokerError(f"the daemon did not start: {last_words}")
-    return StokerError("the daemon did not start", why="it said nothing", next_step=f"read {log}")
+        return kind(f"the daemon did not start: {last_words}")
+    return kind("the daemon did not start", why="it said nothing", next_step=f"read {log}")
 
 
 def follow(daemon: Daemon, view: ServiceView) -> Iterator[ServiceView]:

@@ -16,6 +16,8 @@ async def run_app(app: App, exchange: Exchange) -> None:
     """Runs the application for one request; a client that leaves is told to it as `http.disconnect`."""
     bridge = _Bridge(exchange)
     await app(_scope(exchange), bridge.receive, bridge.send)
+    if not exchange.done:  # it returned without an answer, or in the middle of one
+        exchange.abort()
 
 
 def _scope(exchange: Exchange) -> Message:
@@ -33,10 +35,13 @@ class _Bridge:
         self._sent_body = False
         self._gone = asyncio.Event()
         self._writable = asyncio.Event()
-        self._writable.set()
+        if not exchange.paused:
+            self._writable.set()
         exchange.on_gone = self._leave
         exchange.on_pause = self._writable.clear
         exchange.on_resume = self._writable.set
+        if exchange.done:  # the client left before the application's turn came
+            self._leave()
 
     def _leave(self) -> None:
         self._gone.set()
@@ -51,6 +56,7 @@ class _Bridge:
 
     async def send(self, message: Message) -> None:
         if self._exchange.done:
+            await asyncio.sleep(0)  # lets a task that listens for the disconnect end this one
             return
         if message["type"] == "http.response.start":
             headers = [(name.lower(), value) for name, value in message.get("headers", [])]

@@ -39,16 +39,17 @@ class ClientConnection(asyncio.Protocol):
         self._register = register
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[Request | _Refused] = deque()
         self._exchange: Exchange | None = None
-        self._lingering_bytes: int | None = None
+        self._ignored_bytes: int | None = None
         self._paused = False
         self._parser = httptools.HttpRequestParser(self)
-        self._head_bytes = 0
-        self._in_body = False
+        self._in_message = False
+        self._idle_bytes = 0
         self._clear()
 
     def _clear(self) -> None:
+        self._in_body = False
         self._url = b""
         self._headers: Headers = []
         self._body: list[bytes] = []
@@ -61,23 +62,24 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._register(self, True)
-        self._arm(self._limits.head_s, self._transport.close)
+        self._limit(self._limits.head_s)
 
     def data_received(self, data: bytes) -> None:
-        """Parses what came; what is malformed or too large is refused."""
-        if self._lingering_bytes is not None:
-            self._linger(len(data))
+        """Parses what came; what is malformed or too large is refused, what follows a last request is ignored."""
+        if self._ignored_bytes is not None:
+            self._ignore(len(data))
             return
+        self._idle_bytes += len(data)  # set to 0 by whatever the parser finds in it
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._refuse(_Refused(400, "upgrade_not_offered", "This server offers no upgrade of the connection."))
+            return  # the request stands, the offer is passed over (RFC 9110, 7.8): Java's client and curl --http2 make it
         except httptools.HttpParserError as problem:
-            malformed = _Refused(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
-            self._refuse(problem.__context__ if isinstance(problem.__context__, _Refused) else malformed)
+            if self._ignored_bytes is None:
+                malformed = _Refused(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
+                self._refuse(problem.__context__ if isinstance(problem.__context__, _Refused) else malformed)
         else:
-            self._head_bytes += 0 if self._in_body else len(data)
-            if self._head_bytes > HEAD_LIMIT_BYTES:
+            if self._idle_bytes > HEAD_LIMIT_BYTES:  # a head, a trailer or a chunk's extension that does not end
                 self._refuse(_head_too_large())
 
     def eof_received(self) -> bool:
@@ -96,42 +98,49 @@ class ClientConnection(asyncio.Protocol):
         """The client reads more slowly than the engine writes."""
         self._paused = True
         if self._exchange is not None:
-            self._exchange.on_pause()
+            self._exchange.pause()
 
     def resume_writing(self) -> None:
         """The client has caught up."""
         self._paused = False
         if self._exchange is not None:
-            self._exchange.on_resume()
+            self._exchange.resume()
 
     # What the parser tells.
 
     def on_message_begin(self) -> None:
         """A request begins."""
         self._clear()
+        self._in_message = True
+        self._idle_bytes = 0
+        self._limit(self._limits.head_s)
 
     def on_url(self, url: bytes) -> None:
         """A part of the request's target."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
-        self._headers.append((name.lower(), value))
+        """One header; a trailer is dropped, since it could pass for one (RFC 9110, 6.5.1)."""
+        if not self._in_body:
+            self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """Refuses a body that says it will be too large, before it is sent."""
         self._in_body = True
+        self._idle_bytes = 0
         if len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers) > HEAD_LIMIT_BYTES:
             raise _head_too_large()
-        self._arm(self._limits.body_s, self._transport.close)
+        self._limit(self._limits.body_s)
         length = next((value for name, value in self._headers if name == b"content-length"), b"0")
         if int(length) > self._limits.body_bytes:
             raise self._too_large()
-        if any(name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers):
+        expects = any(name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers)
+        if expects and self._exchange is None:  # never in the middle of another reply
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
+        self._idle_bytes = 0
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.body_bytes:
             raise self._too_large()
@@ -145,9 +154,15 @@ class ClientConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """A whole request is there; it waits for its turn if another is being answered."""
         self._disarm()
-        self._in_body = False
-        self._head_bytes = 0
-        self._waiting.append(self._request())
+        self._in_message = False
+        self._idle_bytes = 0
+        request = self._request()
+        if not request.keep_alive:
+            self._ignored_bytes = 0
+        self._line_up(request)
+
+    def _line_up(self, item: Request | _Refused) -> None:
+        self._waiting.append(item)
         if self._exchange is None:
             self._next()
         else:
@@ -162,17 +177,20 @@ class ClientConnection(asyncio.Protocol):
             headers=self._headers,
             body=b"".join(self._body),
             http_version=self._parser.get_http_version(),
-            keep_alive=self._parser.should_keep_alive(),
+            keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
         )
 
     # What is replied.
 
     def _next(self) -> None:
-        request = self._waiting.popleft()
-        exchange = self._exchange = Exchange(request, self, [])
+        item = self._waiting.popleft()
+        if isinstance(item, _Refused):
+            self._answer_refusal(item)
+            return
+        exchange = self._exchange = Exchange(item, self, [])
+        if self._paused:
+            exchange.pause()
         self._handle(exchange)
-        if self._paused and not exchange.done:
-            exchange.on_pause()
 
     def write(self, data: bytes) -> None:
         """Sends bytes to the client."""
@@ -181,13 +199,13 @@ class ClientConnection(asyncio.Protocol):
     def finish(self, keep_alive: bool) -> None:
         """Ends a reply and turns to the next request, or closes."""
         self._exchange = None
-        if not keep_alive or self._lingering_bytes is not None:
+        if not keep_alive:
             self._transport.close()
         elif self._waiting:
             self._loop.call_soon(self._next_if_idle)
         else:
             self._transport.resume_reading()
-            self._arm(IDLE_LIMIT_S, self._transport.close)
+            self._limit(self._limits.body_s if self._in_message else IDLE_LIMIT_S)
 
     def _next_if_idle(self) -> None:
         if self._exchange is None and self._waiting and not self._transport.is_closing():
@@ -208,18 +226,33 @@ class ClientConnection(asyncio.Protocol):
         self._transport.abort()
 
     def _refuse(self, refusal: _Refused) -> None:
-        """Answers a request that could not be read, then reads on for a while: a reset would swallow the answer."""
+        """Answers a request that could not be read, when its turn comes; nothing is read after it."""
         self._disarm()
-        if self._exchange is None:
-            request = Request("GET", "", b"", self._headers, b"", "1.1", keep_alive=False)
-            refuse(Exchange(request, _Last(self._transport), []), refusal.status, refusal.code, refusal.message)
-        self._lingering_bytes = 0
+        self._ignored_bytes = 0
+        self._line_up(refusal)
+
+    def _answer_refusal(self, refusal: _Refused) -> None:
+        """Answers, then reads on for a while: a reset would swallow the answer."""
+        self._transport.resume_reading()
+        request = Request("GET", "", b"", [], b"", "1.1", keep_alive=False)
+        refuse(Exchange(request, _Last(self._transport), []), refusal.status, refusal.code, refusal.message)
         self._arm(LINGER_S, self._transport.abort)
 
-    def _linger(self, size_bytes: int) -> None:
-        self._lingering_bytes = (self._lingering_bytes or 0) + size_bytes
-        if self._lingering_bytes > LINGER_BYTES:
+    def _ignore(self, size_bytes: int) -> None:
+        self._ignored_bytes = (self._ignored_bytes or 0) + size_bytes
+        if self._ignored_bytes > LINGER_BYTES:
             self._transport.abort()
+
+    def _limit(self, limit_s: float) -> None:
+        """Limits how long the client may take for what comes next, unless it is us who do not read on."""
+        if not self._waiting:
+            self._arm(limit_s, self._end_waiting)
+
+    def _end_waiting(self) -> None:
+        if self._exchange is None:
+            self._transport.close()
+        else:
+            self._refuse(_Refused(408, "request_too_slow", "The rest of the request did not come in time."))
 
     def _arm(self, limit_s: float, then: Callable[[], None]) -> None:
         self._disarm()

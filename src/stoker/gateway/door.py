@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import resource
 import secrets
 from collections import Counter
 from collections.abc import Coroutine
@@ -16,13 +17,14 @@ from stoker.config import GatewayConfig
 from stoker.gateway.asgi import App, run_app
 from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.exchange import Exchange
+from stoker.gateway.hosts import known_hosts, normalise
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.refusals import BAD_REQUEST, JSON, refuse
 from stoker.gateway.relay import Relay, identity
 from stoker.records import Endpoint, State
 
 RELAYED = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+LEFT_FOR_OTHERS = 128  # file descriptors that clients do not get: logs, the database, engines being watched
 REQUEST_ID_LIMIT_BYTES = 128
 logger = logging.getLogger("stoker.gateway")
 
@@ -47,23 +49,30 @@ class Directory(Protocol):
         """Returns all services."""
 
 
+class Keys(NamedTuple):
+    """Who may do what: `client` asks models, `control` may start programs too, `engine` is what engines are shown."""
+
+    client: str
+    control: str
+    engine: str
+
+
 class _Named(msgspec.Struct):
     model: str
 
 
 class Door:
-    """Answers every request that comes in. `key` is what clients must show; `engine_key` is what engines are shown."""
+    """Answers every request that comes in."""
 
-    def __init__(
-        self, config: GatewayConfig, directory: Directory, app: App, metrics: GatewayMetrics, key: str, engine_key: str
-    ) -> None:
+    def __init__(self, config: GatewayConfig, directory: Directory, app: App, metrics: GatewayMetrics, keys: Keys) -> None:
         self._config = config
         self._directory = directory
         self._app = app
         self._metrics = metrics
-        self._key = key.encode()
-        self._engine_key = engine_key
-        self._hosts = LOOPBACK_NAMES | {config.host, *config.allowed_hosts}
+        self._keys = keys
+        self._hosts = known_hosts(config.host, config.allowed_hosts)
+        # A relayed request takes two descriptors; a daemon that runs out of them can see neither memory nor processes.
+        self._most_connections = max(8, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - LEFT_FOR_OTHERS) // 2)
         self._limits = Limits(config.body_limit_bytes, config.head_limit_s, config.body_limit_s)
         self._connections: set[ClientConnection] = set()
         self._in_flight: Counter[str] = Counter()
@@ -98,6 +107,8 @@ class Door:
 
     def _register(self, connection: ClientConnection, is_open: bool) -> None:
         (self._connections.add if is_open else self._connections.discard)(connection)
+        if len(self._connections) > self._most_connections:
+            connection.cut()
 
     def handle(self, exchange: Exchange) -> None:
         """Answers one request."""
@@ -108,37 +119,46 @@ class Door:
             return
         if path == "/health":
             exchange.reply(200, [JSON], b'{"status":"ok"}')
-        elif not self._is_allowed(exchange):
-            message = "The key is missing or wrong. Send `Authorization: Bearer KEY`; `stoker status` names the key's file."
-            challenge = [(b"www-authenticate", b"Bearer")]
-            refuse(exchange, 401, "invalid_api_key", message, kind="authentication_error", headers=challenge)
-        elif path in RELAYED:
+        elif path.startswith("/v1/"):
+            self._answer_client(exchange, path)
+        elif path == "/metrics":
+            if self._is_allowed(exchange, self._keys.client, self._keys.control):
+                exchange.reply(200, [(b"content-type", self._metrics.content_type)], self._metrics.render())
+        elif self._is_allowed(exchange, self._keys.control):
+            self._spawn(run_app(self._app, exchange), exchange)
+
+    def _answer_client(self, exchange: Exchange, path: str) -> None:
+        if not self._is_allowed(exchange, self._keys.client):
+            return
+        if path in RELAYED:
             self._relay(exchange)
         elif path == "/v1/models":
             self._list_models(exchange)
-        elif path == "/metrics":
-            exchange.reply(200, [(b"content-type", self._metrics.content_type)], self._metrics.render())
-        elif path.startswith("/v1/"):
-            refuse(exchange, 404, "unknown_path", f"There is no {path} here.")
         else:
-            self._spawn(run_app(self._app, exchange), exchange)
+            refuse(exchange, 404, "unknown_path", f"There is no {path} here.")
 
     def _is_for_us(self, exchange: Exchange) -> bool:
         """Refuses what a web page may have made the user's browser send (DNS rebinding, cross-site requests)."""
         host, origin = exchange.request.header(b"host"), exchange.request.header(b"origin")
-        if host is not None and _host_name(host.decode("latin-1")) not in self._hosts:
+        if host is not None and normalise(host.decode("latin-1")) not in self._hosts:
             message = f"The host {host.decode('latin-1')!r} is not one of this gateway's (gateway.allowed_hosts)."
             refuse(exchange, 403, "foreign_host", message, kind="permission_error")
             return False
-        if origin is not None and _host_name(origin.decode("latin-1").partition("://")[2]) not in self._hosts:
-            refuse(exchange, 403, "foreign_origin", "Web pages of other sites may not ask here.", kind="permission_error")
+        if origin is not None and normalise(origin.decode("latin-1").partition("://")[2]) not in self._hosts:
+            message = "Web pages of other sites may not ask here."
+            refuse(exchange, 403, "foreign_origin", message, kind="permission_error")
             return False
         return True
 
-    def _is_allowed(self, exchange: Exchange) -> bool:
+    def _is_allowed(self, exchange: Exchange, *keys: str) -> bool:
         shown = exchange.request.header(b"authorization") or b""
         scheme, _, key = shown.partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(key.strip(), self._key)
+        if scheme.lower() == b"bearer" and any(hmac.compare_digest(key.strip(), good.encode()) for good in keys):
+            return True
+        message = "The key is missing or wrong. Send `Authorization: Bearer KEY`; `stoker status` names the key's file."
+        challenge = [(b"www-authenticate", b"Bearer")]
+        refuse(exchange, 401, "invalid_api_key", message, kind="authentication_error", headers=challenge)
+        return False
 
     def _list_models(self, exchange: Exchange) -> None:
         if exchange.request.method not in ("GET", "HEAD"):
@@ -182,7 +202,7 @@ class Door:
             self._metrics.count(exchange.request.path, exchange.status, service)
 
         exchange.on_done = done
-        relay = Relay(exchange, endpoint, self._engine_key, self._config.engine_silence_limit_s)
+        relay = Relay(exchange, endpoint, self._keys.engine, self._config.engine_silence_limit_s)
         self._spawn(relay.run(), exchange)
 
     def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
@@ -210,11 +230,6 @@ def _request_id(exchange: Exchange) -> bytes:
     if given and len(given) <= REQUEST_ID_LIMIT_BYTES and given.isascii():
         return given
     return secrets.token_hex(8).encode()
-
-
-def _host_name(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return (name if colon and port.isdigit() else host).lower()
 
 
 def _read_model(exchange: Exchange) -> str | None:

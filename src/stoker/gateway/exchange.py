@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 Headers = list[tuple[bytes, bytes]]
 
+BODILESS = frozenset({204, 304})
 REASONS = {status.value: status.phrase.encode() for status in http.HTTPStatus}
 
 
@@ -55,22 +56,27 @@ class Exchange:
         self.on_pause: Callable[[], None] = _nothing
         self.on_resume: Callable[[], None] = _nothing
         self.on_done: Callable[[], None] = _nothing
+        self.paused = False
         self._wire = wire
         self.extra = extra
         self._chunked = False
-        self._silent = request.method == "HEAD"
+        self._silent = request.method == "HEAD"  # or a status that has no body
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head; `length` None means a body of unknown length."""
         self.status = status
+        bodiless = status in BODILESS
+        self._silent = self._silent or bodiless
         head = [b"HTTP/1.1 %d %s\r\n" % (status, REASONS.get(status, b"Unknown"))]
         head += [b"%s: %s\r\n" % pair for pair in (*headers, *self.extra)]
-        if length is not None:
+        if bodiless:
+            pass
+        elif length is not None:
             head.append(b"content-length: %d\r\n" % length)
         elif self.request.http_version == "1.1":
             self._chunked = not self._silent
             head.append(b"transfer-encoding: chunked\r\n")
-        if not self._keeps_alive(length):
+        if not self._keeps_alive(0 if bodiless else length):
             head.append(b"connection: close\r\n")
         self._wire.write(b"".join((*head, b"\r\n")))
 
@@ -96,6 +102,16 @@ class Exchange:
         if not self.done:
             self._close()
             self._wire.abort()
+
+    def pause(self) -> None:
+        """Tells whoever writes the reply to wait; whoever begins to write it later looks at `paused`."""
+        self.paused = True
+        self.on_pause()
+
+    def resume(self) -> None:
+        """Tells whoever writes the reply to go on."""
+        self.paused = False
+        self.on_resume()
 
     def gone(self) -> None:
         """Tells whoever writes the reply that the client has left."""

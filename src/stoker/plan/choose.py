@@ -55,7 +55,7 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
         service=wish.name,
         model=wish.served_name or wish.name,
         model_path=model.path,
-        revision=_revision(model),
+        revision=model.digest,
         engine=wish.engine,
         server=wish.server,
         port=wish.port or 0,
@@ -170,11 +170,6 @@ def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Sett
     yield Setting("draft_model", draft.path, USER if wish.draft else "it came with the model")
     tokens_because = USER if wish.draft_tokens else "llama.cpp's default; `stoker tune` will find better"
     yield Setting("draft_tokens", wish.draft_tokens or DEFAULT_DRAFT_TOKENS, tokens_because)
-
-
-def _revision(model: Model) -> str:
-    facts = (model.name, model.file_bytes, model.parameters, model.quantisation, model.vocabulary_hash)
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
 
 def name_for(stem: str) -> str:

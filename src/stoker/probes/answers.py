@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import httpx
 import msgspec
@@ -36,29 +35,21 @@ class Prober:
             "model": endpoint.model, "max_tokens": PROOF_TOKENS, "temperature": 0, "stream": True,
             "stream_options": {"include_usage": True}, "messages": [{"role": "user", "content": PROMPT}],
         }  # fmt: skip
-        begun = time.monotonic()
-        first_s, pieces, models, tokens = None, [], set(), None
+        heard = _Heard(time.monotonic())
         try:
             async with self._client.stream(
                 "POST", f"{_url(endpoint)}/v1/chat/completions", json=body, timeout=None
             ) as reply:
-                if reply.status_code != 200:
+                if reply.status_code != httpx.codes.OK:
                     said = (await reply.aread()).decode(errors="replace")[:300]
                     raise _unproven(endpoint, f"it answered HTTP {reply.status_code}: {said}")
                 async for line in reply.aiter_lines():
-                    event = _event(line)
-                    models |= {event["model"]} if event.get("model") else set()
-                    if text := _text(event):
-                        first_s = first_s if first_s is not None else time.monotonic() - begun
-                        pieces.append(text)
-                    tokens = (event.get("usage") or {}).get("completion_tokens", tokens)
+                    heard.take(line)
         except httpx.HTTPError as problem:
             raise _unproven(endpoint, f"it broke off ({type(problem).__name__}: {problem})") from problem
-        if first_s is None:
-            raise _unproven(endpoint, "it answered without a single token")
-        if models != {endpoint.model}:
-            raise _unproven(endpoint, f"it says that {', '.join(sorted(models)) or 'nobody'} answered")
-        return Proof(endpoint.model, "".join(pieces), tokens or len(pieces), first_s)
+        except msgspec.MsgspecError as problem:
+            raise _unproven(endpoint, f"it sent an event that is not OpenAI's: {problem}") from problem
+        return heard.judge(endpoint)
 
     async def close(self) -> None:
         """Closes the client's connections."""
@@ -69,19 +60,56 @@ def _url(endpoint: Endpoint) -> str:
     return f"http://{endpoint.host}:{endpoint.port}"
 
 
-def _event(line: str) -> dict[str, Any]:
-    if not line.startswith("data: {"):
-        return {}
-    try:
-        event: dict[str, Any] = msgspec.json.decode(line.removeprefix("data: "))
-    except msgspec.DecodeError:
-        return {}
-    return event
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
 
 
-def _text(event: dict[str, Any]) -> str:
-    delta = (event.get("choices") or [{}])[0].get("delta", {})
-    return str(delta.get("content") or delta.get("reasoning_content") or "")
+class _Choice(msgspec.Struct):
+    delta: _Delta = msgspec.field(default_factory=_Delta)
+
+
+class _Usage(msgspec.Struct):
+    completion_tokens: int | None = None
+
+
+class _Event(msgspec.Struct):
+    model: str | None = None
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+
+
+class _Heard:
+    """What an engine said until now."""
+
+    def __init__(self, begun_s: float) -> None:
+        self._begun_s = begun_s
+        self._first_s: float | None = None
+        self._pieces: list[str] = []
+        self._models: set[str] = set()
+        self._tokens: int | None = None
+
+    def take(self, line: str) -> None:
+        """Takes one line of the stream; raises MsgspecError where it is not what OpenAI's clients understand."""
+        if not line.startswith("data: {"):
+            return
+        event = msgspec.json.decode(line.removeprefix("data: "), type=_Event)
+        if event.model is not None:
+            self._models.add(event.model)
+        if event.usage is not None and event.usage.completion_tokens is not None:
+            self._tokens = event.usage.completion_tokens
+        for choice in event.choices:
+            if text := choice.delta.content or choice.delta.reasoning_content:
+                self._first_s = time.monotonic() - self._begun_s if self._first_s is None else self._first_s
+                self._pieces.append(text)
+
+    def judge(self, endpoint: Endpoint) -> Proof:
+        """Returns the proof; raises StokerError where nothing, or another model, answered."""
+        if self._first_s is None:
+            raise _unproven(endpoint, "it answered without a single token")
+        if self._models != {endpoint.model}:
+            raise _unproven(endpoint, f"it says that {', '.join(sorted(self._models)) or 'nobody'} answered")
+        return Proof(endpoint.model, "".join(self._pieces), self._tokens or len(self._pieces), self._first_s)
 
 
 def _unproven(endpoint: Endpoint, why: str) -> StokerError:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from stoker.records import GIB, MIB, Memory, MemoryHolder
+from stoker.records import MIB, Memory, MemoryHolder, say_bytes
 
 POLL_S = 0.25
 # Other programs live on the machine too: a stop counts as settled when this much of the engine's claim is back.
@@ -14,11 +14,6 @@ SETTLED_SHARE = 0.9
 SETTLED_SLACK_BYTES = 256 * MIB
 
 ReadMemory = Callable[[], Memory]
-
-
-def say_bytes(count: int) -> str:
-    """Returns an amount of memory as people read it."""
-    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / MIB:.0f} MiB"
 
 
 def describe_shortage(need_bytes: int, floor_bytes: int, memory: Memory, holders: list[MemoryHolder]) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
@@ -15,16 +18,16 @@ from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
 from stoker.errors import NotReadyInTime, Refused, StokerError
 from stoker.facts.memory import read_holders
+from stoker.facts.model import read_digest
 from stoker.facts.ports import is_port_free, pick_free_port, read_listener
 from stoker.launch.process import render_launch
-from stoker.records import Endpoint, Handle, Memory, Plan, Proof, Service
+from stoker.records import Endpoint, Handle, Memory, Plan, Proof, Service, say_bytes
 from stoker.supervise import machine
 from stoker.supervise.guard import (
     await_room,
     await_settled,
     can_ever_fit,
     describe_shortage,
-    say_bytes,
     settling_target_bytes,
 )
 from stoker.supervise.logs import EngineLog
@@ -39,6 +42,7 @@ from stoker.supervise.process import (
 )
 
 HOST = "127.0.0.1"
+logger = logging.getLogger("stoker.supervise")
 HEALTH_FIRST_POLL_S = 0.03
 HEALTH_LAST_POLL_S = 1.0
 DRAIN_POLL_S = 0.02
@@ -51,7 +55,10 @@ REFUSED = Refused.exit_code
 
 @dataclass(frozen=True)
 class Tools:
-    """What every service's hands share; what lies in higher rooms is handed in."""
+    """What every service's hands share; what lies in higher rooms is handed in.
+
+    `turn` is held by the one service that is being started: two that load at once would both count the same memory as free.
+    """
 
     paths: Paths
     limits: LimitsConfig
@@ -61,6 +68,7 @@ class Tools:
     is_healthy: Callable[[Endpoint, str], Awaitable[bool]]
     prove: Callable[[Endpoint], Awaitable[Proof]]
     in_flight: Callable[[str], int]
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Hands:
@@ -72,7 +80,9 @@ class Hands:
         self.handle = handle
         self.process: EngineProcess | None = None
         self.log = EngineLog(tools.paths.engine_log(plan.service), tools.limits.log_bytes)
+        self.waits_for_turn = False
         self._save = save
+        self._has_turn = False
         self._last_available_bytes: int | None = None
 
     @property
@@ -89,21 +99,35 @@ class Hands:
         return Group(f"{self.tools.instance}/{self.plan.service}/", self.process.pid if self.process else None)
 
     async def do(self, job: Job, service: Service) -> Event:
-        """Runs a job to its end."""
-        work: Callable[[Service], Awaitable[Event]] = getattr(self, job.value)
+        """Runs a job to its end; a fault of whatever kind ends in the event that this job fails with."""
+        work, fault = WORK[job]
         try:
-            return await work(service)
+            return await work(self, service)
         except (StokerError, OSError) as problem:
             code = problem.exit_code if isinstance(problem, StokerError) else StokerError.exit_code
-            return FAULTS[job](time.time(), str(problem).replace("\n  ", "; "), code)
+            return fault(time.time(), str(problem).replace("\n  ", "; "), code)
+        except Exception as problem:  # one engine's oddity must not end the daemon, and with it all other services
+            logger.exception("service=%s job=%s", self.plan.service, job.name)
+            return fault(time.time(), f"Stoker itself failed ({type(problem).__name__}: {problem}); see daemon.log")
 
     def sample(self) -> None:
         """Looks at the log and the memory while the engine runs."""
         self.log.poll()
-        self._last_available_bytes = self.tools.read_memory().available_bytes
+        with contextlib.suppress(StokerError):  # no file can be opened for the moment: the last sample stands
+            self._last_available_bytes = self.tools.read_memory().available_bytes
+
+    def release_turn(self) -> None:
+        """Lets the next service be started."""
+        self.waits_for_turn = False
+        if self._has_turn:
+            self._has_turn = False
+            self.tools.turn.release()
 
     async def await_memory(self, service: Service) -> Event:
-        """Waits for room."""
+        """Waits until no other service is being started, then for room."""
+        self.waits_for_turn = self.tools.turn.locked()
+        await self.tools.turn.acquire()
+        self._has_turn, self.waits_for_turn = True, False
         need_bytes, limits = self.plan.memory_need_bytes, self.tools.limits
         if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, self.tools.read_memory):
             return machine.MemoryFree(time.time(), f"{say_bytes(need_bytes)} are free for it")
@@ -117,6 +141,7 @@ class Hands:
     async def spawn(self, service: Service) -> Event:
         """Starts the engine; its handle is saved before, so that no daemon can lose sight of it."""
         port = self._choose_port()
+        self._check_unchanged()
         marker = f"{self.tools.instance}/{self.plan.service}/{service.launch}"
         spec = render_launch(self.plan, port, marker, dict(os.environ))
         before_bytes = self.tools.read_memory().available_bytes
@@ -138,6 +163,14 @@ class Hands:
             who = read_listener(port) or "another program, which does not let itself be seen"
             raise Refused(f"port {port} is taken by {who}", next_step=f"end it, or give {self.plan.service} another port")
         return port
+
+    def _check_unchanged(self) -> None:
+        if read_digest(Path(self.plan.model_path)) != self.plan.revision:
+            raise Refused(
+                f"{self.plan.model_path} is not the file that was planned for",
+                why="its content changed, and answers would go out under the old revision",
+                next_step=f"`stoker up {self.plan.service}` plans anew",
+            )
 
     async def await_exit(self, launch: int) -> Event:
         """Waits until the engine's process ends, and tells why it did."""
@@ -239,13 +272,16 @@ def _known(endpoint: Endpoint | None) -> Endpoint:
     return endpoint
 
 
-FAULTS: dict[Job, type[Event]] = {
-    Job.AWAIT_MEMORY: machine.MemoryRefused,
-    Job.SPAWN: machine.SpawnFailed,
-    Job.AWAIT_HEALTH: machine.Unfit,
-    Job.PROVE: machine.Unfit,
-    Job.DRAIN: machine.Drained,
-    Job.STOP_GROUP: machine.GroupStuck,
-    Job.SETTLE: machine.NotSettled,
-    Job.BACK_OFF: machine.BackoffOver,
+Work = Callable[[Hands, Service], Awaitable[Event]]
+
+# What each job does, and the event it ends with where it fails.
+WORK: dict[Job, tuple[Work, type[Event]]] = {
+    Job.AWAIT_MEMORY: (Hands.await_memory, machine.MemoryRefused),
+    Job.SPAWN: (Hands.spawn, machine.SpawnFailed),
+    Job.AWAIT_HEALTH: (Hands.await_health, machine.Unfit),
+    Job.PROVE: (Hands.prove, machine.Unfit),
+    Job.DRAIN: (Hands.drain, machine.Drained),
+    Job.STOP_GROUP: (Hands.stop_group, machine.GroupStuck),
+    Job.SETTLE: (Hands.settle, machine.NotSettled),
+    Job.BACK_OFF: (Hands.back_off, machine.BackoffOver),
 }

@@ -9,7 +9,7 @@ back); `then` says what follows: STOPPED, FAILED, BACKOFF, or WAITING_FOR_MEMORY
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
+from enum import Enum, auto
 
 import msgspec
 
@@ -104,14 +104,14 @@ class BackoffOver(Event, frozen=True):
 class Job(Enum):
     """The work that a state stands for; its owner runs it and sends back the event it ends with."""
 
-    AWAIT_MEMORY = "await_memory"
-    SPAWN = "spawn"
-    AWAIT_HEALTH = "await_health"
-    PROVE = "prove"
-    DRAIN = "drain"
-    STOP_GROUP = "stop_group"
-    SETTLE = "settle"
-    BACK_OFF = "back_off"
+    AWAIT_MEMORY = auto()
+    SPAWN = auto()
+    AWAIT_HEALTH = auto()
+    PROVE = auto()
+    DRAIN = auto()
+    STOP_GROUP = auto()
+    SETTLE = auto()
+    BACK_OFF = auto()
 
 
 JOBS = {

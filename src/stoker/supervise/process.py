@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,7 +121,16 @@ class Group(NamedTuple):
     def pids(self) -> list[int]:
         """Returns the living processes of the launch."""
         marked = {pid for pid, _ in find_marked(self.marker)}
-        return sorted(marked | (_find_session(self.session) if self.session else set()))
+        known = self.session is not None and _is_still_ours(self.session, self.marker)
+        return sorted(marked | (_find_session(self.session) if self.session and known else set()))
+
+    def holds(self, pid: int) -> bool:
+        """Tells whether a process belongs to the launch."""
+        with contextlib.suppress(OSError):
+            if f"{MARKER_VARIABLE}={self.marker}".encode() in Path(f"/proc/{pid}/environ").read_bytes():
+                return True
+            return self.session == os.getsid(pid) and _is_still_ours(self.session, self.marker)
+        return False
 
 
 def find_marked(prefix: str) -> Iterator[tuple[int, str]]:
@@ -160,7 +169,7 @@ def read_group_memory(group: Group) -> int | None:
 
 async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
     """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that."""
-    signal_all(group.pids(), signal.SIGTERM)
+    signal_all(group.pids(), signal.SIGTERM, group.holds)
     await _await_gone(group, grace_s, kill=False)
     _kill_leaders_group(group)  # even if none was seen: one that forks and ends at once can hide from every look
     return [] if await _await_gone(group, kill_limit_s, kill=True) else group.pids()
@@ -173,7 +182,7 @@ async def _await_gone(group: Group, limit_s: float, kill: bool) -> bool:
             return False
         if kill:  # again each time: a child may have been forked while its parent was being killed
             _kill_leaders_group(group)
-            signal_all(left, signal.SIGKILL)
+            signal_all(left, signal.SIGKILL, group.holds)
         await asyncio.sleep(POLL_S)
     return True
 
@@ -193,12 +202,13 @@ def _is_still_ours(leader: int, marker: str) -> bool:
     return not environment or f"{MARKER_VARIABLE}={marker}".encode() in environment  # a zombie's is empty
 
 
-def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
-    """Sends a signal to processes that were just found."""
+def signal_all(pids: Iterable[int], number: signal.Signals, is_meant: Callable[[int], bool] = lambda pid: pid > 0) -> None:
+    """Sends a signal to processes that were just found, and that `is_meant` says are still those once they are held."""
     for pid in pids:
         with contextlib.suppress(OSError):
             pidfd = os.pidfd_open(pid)
             try:
-                signal.pidfd_send_signal(pidfd, number)
+                if is_meant(pid):  # the pidfd holds this process now: its pid cannot be given away any more
+                    signal.pidfd_send_signal(pidfd, number)
             finally:
                 os.close(pidfd)

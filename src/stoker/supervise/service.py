@@ -7,11 +7,12 @@ import logging
 import time
 from collections.abc import Callable
 
-from stoker.records import WITHOUT_ENGINE, Endpoint, Plan, SavedService, Service, ServiceView, State
+from stoker.records import BEING_STARTED, Endpoint, Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.hands import Hands, Tools
 from stoker.supervise.machine import (
     Adopted,
     Event,
+    GroupGone,
     Job,
     PauseAsked,
     Policy,
@@ -24,6 +25,8 @@ from stoker.supervise.process import find_adopted, read_group_memory
 from stoker.supervise.waits import describe_wait
 
 SAMPLE_S = 0.5
+ITS_TURN = "its turn; one service is started at a time"
+NOTHING_TO_STOP = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
 TAKEN_BACK = frozenset({State.STARTING, State.LOADING, State.PROVING, State.READY})
 logger = logging.getLogger("stoker.supervise")
 
@@ -54,7 +57,8 @@ class ServiceOwner:
 
     def ask_start(self, plan: Plan, why: str) -> None:
         """Asks for the service to run by this plan; one that runs by another plan is stopped first."""
-        other = plan.plan_id != self._next_plan.plan_id and self.service.state not in WITHOUT_ENGINE
+        plans = {self._next_plan.plan_id, self._hands.plan.plan_id}
+        other = plans != {plan.plan_id} and self.service.state not in NOTHING_TO_STOP
         self._next_plan = plan
         if other:
             self._inbox.put_nowait(StopAsked(time.time(), "its plan changed"))
@@ -103,17 +107,26 @@ class ServiceOwner:
             tasks.create_task(self._watch(before.launch))
             return
         self._hands.process = living
-        await self._hands.do(Job.STOP_GROUP, before)
+        await self._clean_up(before)
+        if wanted and self.service.state is not State.WEDGED:
+            self._inbox.put_nowait(StartAsked(time.time(), "it was up when the daemon ended"))
+
+    async def _clean_up(self, before: Service) -> None:
+        """Ends what is left of a former daemon's launch; its memory is awaited by the gate before the next start."""
+        gone = await self._hands.do(Job.STOP_GROUP, before)
+        if not isinstance(gone, GroupGone):
+            self._reset(State.WEDGED, gone.why)
+            return
         self._hands.handle = None
         stays = before.state in (State.FAILED, State.STOPPED)
         self._reset(before.state if stays else State.STOPPED, before.why if stays else "the daemon was restarted")
-        if wanted:
-            self._inbox.put_nowait(StartAsked(time.time(), "it was up when the daemon ended"))
 
     def _reset(self, state: State, why: str) -> None:
         old = self.service
         since = old.since if state is old.state else time.time()
-        self.service = Service(state, since, why, old.wanted, old.launch, old.was_ready, code=old.code)
+        self.service = Service(
+            state, since, why, old.wanted, old.launch, old.was_ready, code=old.code, restarts=old.restarts
+        )
         self._save()
 
     def _apply(self, event: Event, tasks: asyncio.TaskGroup) -> None:
@@ -131,6 +144,8 @@ class ServiceOwner:
         logger.info("service=%s state=%s why=%s", self.plan.service, self.service.state, self.service.why)
         if self._job is not None:
             self._job.cancel()
+        if self.service.state not in BEING_STARTED:
+            self._hands.release_turn()
         if self.service.state is State.WAITING_FOR_MEMORY:
             self._hands.plan = self._next_plan
             self._save()
@@ -169,7 +184,7 @@ class ServiceOwner:
             model=self.plan.model,
             engine=self.plan.engine,
             engine_version=self.plan.engine_version,
-            awaits=describe_wait(service, self.plan, hands.tools.limits),
+            awaits=ITS_TURN if hands.waits_for_turn else describe_wait(service, self.plan, hands.tools.limits),
             state=service.state,
             since=service.since,
             why=service.why,

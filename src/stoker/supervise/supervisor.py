@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from stoker.errors import Refused, WrongUse
-from stoker.records import Plan, SavedService, Service, ServiceView, State
+from stoker.records import RESTING, Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
 from stoker.supervise.service import ServiceOwner
@@ -15,7 +15,6 @@ from stoker.supervise.service import ServiceOwner
 ORPHAN_GRACE_S = 5.0
 KILL_LIMIT_S = 10.0
 PAUSE_SLACK_S = 30.0
-RESTING = frozenset({State.STOPPED, State.FAILED, State.WEDGED})
 
 
 class Supervisor:
@@ -62,8 +61,9 @@ class Supervisor:
             self._running[plan.service] = self._tasks.create_task(owner.run())
         return owner
 
-    def forget(self, name: str) -> None:
+    async def forget(self, name: str) -> None:
         """Drops a service that rests; raises Refused where it does not."""
+        await self._is_ready.wait()
         owner = self.find(name)
         if owner.service.state not in (State.STOPPED, State.FAILED):
             raise Refused(f"{name} is {owner.service.state}", next_step=f"stop it first: `stoker down {name}`")

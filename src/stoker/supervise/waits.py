@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from stoker.config import LimitsConfig
-from stoker.records import Plan, Service, State
-from stoker.supervise.guard import say_bytes
+from stoker.records import Plan, Service, State, say_bytes
 from stoker.supervise.machine import backoff_s
 
 

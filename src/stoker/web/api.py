@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -9,8 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from stoker.errors import StokerError, WrongUse
-from stoker.flows.control import Fault
-from stoker.flows.serve import Control
+from stoker.flows.client import fault_of
+from stoker.flows.control import Control
 from stoker.gateway.asgi import App
 from stoker.records import State, Wish
 
@@ -32,7 +34,7 @@ def make_app(control: Control) -> App:
         return _json(await control.down(request.path_params["name"]))
 
     async def forget(request: Request) -> Response:
-        control.forget(request.path_params["name"])
+        await control.forget(request.path_params["name"])
         return _json({"forgotten": request.path_params["name"]})
 
     async def wait(request: Request) -> Response:
@@ -66,8 +68,7 @@ def _json(value: object, status: int = 200) -> Response:
 
 async def _answer_fault(request: Request, problem: Exception) -> Response:
     fault = problem if isinstance(problem, StokerError) else StokerError(str(problem))
-    body = Fault(fault.what, fault.why, fault.next_step, fault.rule, fault.exit_code)
-    return _json({"fault": body}, STATUS_OF_EXIT_CODE[fault.exit_code])
+    return _json({"fault": fault_of(fault)}, STATUS_OF_EXIT_CODE[fault.exit_code])
 
 
 async def _answer_unforeseen(request: Request, problem: Exception) -> Response:
@@ -98,6 +99,9 @@ def _state(word: str) -> State:
 
 def _number(request: Request, name: str, default: float) -> float:
     try:
-        return float(request.query_params.get(name, default))
-    except ValueError as problem:
-        raise WrongUse(f"`{name}` should be a number") from problem
+        number = float(request.query_params.get(name, default))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise WrongUse(f"`{name}` should be a number")
+    return number

@@ -28,7 +28,7 @@ def ask(question: str, model: str | None, think: bool, max_tokens: int, temperat
     from stoker.errors import Refused
     from stoker.flows.ask import ask as ask_flow
     from stoker.flows.ask import choose_model
-    from stoker.flows.control import find_daemon
+    from stoker.flows.client import find_daemon
 
     daemon = find_daemon(find_paths())
     if daemon is None:

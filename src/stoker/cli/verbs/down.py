@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from stoker.flows.control import Daemon
-    from stoker.records import ServiceView
+    from stoker.config import Paths
+    from stoker.flows.client import Daemon
 
 HELP = """Stop a service and wait until its memory is back; without a name stop all of them and the daemon.
 
@@ -29,43 +29,40 @@ Example:
 def down(service: str | None, forget: bool, as_json: bool) -> None:
     """Stops services, one after the other."""
     from stoker.cli.show import say_json
-    from stoker.config import find_paths
-    from stoker.flows.control import find_daemon
-    from stoker.flows.down import stop_daemon
-    from stoker.flows.status import end_unattended
+    from stoker.config import find_paths, read_config
+    from stoker.flows.client import find_daemon
+    from stoker.flows.down import end_unattended
 
     paths = find_paths()
     daemon = find_daemon(paths)
-    if daemon is None:
-        ended = end_unattended(paths, service)
-        if as_json:
-            say_json(ended)
-        else:
-            click.echo("The daemon is not running." + (f" Ended without it: {', '.join(ended)}." if ended else ""))
+    if daemon is not None:
+        _stop(paths, daemon, service, forget, as_json)
         return
-    names = [service] if service else [view.name for view in daemon.status().services]
-    stopped = [_stop(daemon, name, forget, as_json) for name in names]
-    if service is None:
-        stop_daemon(paths, daemon)
-        if not as_json:
-            click.echo("The daemon has ended.")
+    ended = end_unattended(paths, service, read_config(paths.config).limits)
     if as_json:
-        say_json(stopped)
+        say_json(ended)
+    else:
+        click.echo("The daemon is not running." + (f" Ended without it: {', '.join(ended)}." if ended else ""))
 
 
 COMMAND = down
 
 
-def _stop(daemon: Daemon, name: str, forget: bool, quiet: bool) -> ServiceView:
-    """Stops one service, showing each state it passes through."""
-    from stoker.cli.show import change
-    from stoker.flows.down import stop_service
+def _stop(paths: Paths, daemon: Daemon, service: str | None, forget: bool, as_json: bool) -> None:
+    """Stops one service, or all and the daemon, showing each state they pass through."""
+    from stoker.cli.show import change, say_json
+    from stoker.flows.down import stop_all, stop_daemon, stop_service
 
-    views: list[ServiceView] = []
-    for view in stop_service(daemon, name):
-        views.append(view)
-        if not quiet:
+    stopped = {}
+    for view in stop_service(daemon, service) if service else stop_all(daemon):
+        stopped[view.name] = view
+        if not as_json:
             click.echo(change(view))
-    if forget:
+    for name in stopped if forget else ():
         daemon.forget(name)
-    return views[-1]
+    if service is None:
+        stop_daemon(paths, daemon)
+    if as_json:
+        say_json(list(stopped.values()))
+    elif service is None:
+        click.echo("The daemon has ended.")

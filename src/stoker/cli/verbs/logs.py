@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+
 import click
 
 HELP = """Print the last lines of a service's engine; with -f go on as it writes.
@@ -26,14 +29,11 @@ def logs(service: str | None, follow: bool, lines: int, as_json: bool) -> None:
     from stoker.flows.logs import find_log, follow_lines, read_tail
 
     file = find_log(find_paths(), service)
-    tail = read_tail(file, lines)
     if as_json:
-        say_json(tail)
+        say_json(read_tail(file, lines))
         return
-    for line in tail:
-        click.echo(line)
-    if follow:
-        for line in follow_lines(file):
+    with contextlib.suppress(KeyboardInterrupt):  # the way out that the help names
+        for line in itertools.chain(read_tail(file, lines), follow_lines(file) if follow else ()):
             click.echo(line)
 
 

@@ -20,24 +20,28 @@ WATCH_S = 1.0
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(watch: bool, as_json: bool) -> None:
     """Prints the status once, or again and again."""
+    import contextlib
     import time
 
+    with contextlib.suppress(KeyboardInterrupt):  # the way out that the help names
+        _show(as_json)
+        while watch:
+            time.sleep(WATCH_S)
+            if not as_json:
+                click.clear()
+            _show(as_json)
+
+
+COMMAND = status
+
+
+def _show(as_json: bool) -> None:
     from stoker.cli.show import say_json, status_text
     from stoker.config import find_paths
     from stoker.flows.status import read_status
 
-    paths = find_paths()
-    while True:
-        view = read_status(paths)
-        if watch and not as_json:
-            click.clear()
-        if as_json:
-            say_json(view)
-        else:
-            click.echo(status_text(view))
-        if not watch:
-            return
-        time.sleep(WATCH_S)
-
-
-COMMAND = status
+    view = read_status(find_paths())
+    if as_json:
+        say_json(view)
+    else:
+        click.echo(status_text(view))

@@ -9,7 +9,7 @@ import click
 from stoker import __version__
 
 if TYPE_CHECKING:
-    from stoker.flows.control import Daemon
+    from stoker.flows.client import Daemon
     from stoker.records import ServiceView, Wish
 
 HELP = """Serve a model, and wait until it has really answered.
