@@ -215,7 +215,7 @@ class Service(Record, frozen=True):
     was_ready: bool = False
     then: State = State.STOPPED
     then_why: str = ""
-    then_code: int = 1
+    then_code: int = 0
     code: int = 0
     restarts: tuple[float, ...] = ()
 

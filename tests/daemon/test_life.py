@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from typing import Any
 
 import psutil
 import pytest
@@ -37,7 +38,7 @@ def await_daemon(home: Home) -> None:
         ({"dies": "proving"}, "exit code 9"),
     ],
 )
-def test_an_engine_that_lies_about_being_ready_never_becomes_ready(home: Home, script: dict[str, object], says: str) -> None:
+def test_an_engine_that_lies_about_being_ready_never_becomes_ready(home: Home, script: dict[str, Any], says: str) -> None:
     home.add_fake("liar", **script)
     said = home.run("up", "liar", code=1)
     assert "liar is FAILED" in said.stderr

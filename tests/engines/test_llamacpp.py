@@ -16,10 +16,10 @@ from stoker.engines.llamacpp import ENGINE
 from stoker.facts.ports import pick_free_port
 from stoker.plan.choose import choose_plan
 from stoker.records import MIB
-from stoker.supervise.embedded import parse_words
+from stoker.embedded import parse_words
 from support import DEMO, make_model, make_wish, write_gguf
 
-EMBEDDED = (sys.executable, "-P", "-m", "stoker.supervise.embedded")
+EMBEDDED = (sys.executable, "-P", "-m", "stoker.embedded")
 METRICS = Path(__file__).parent / "logs" / "llamacpp-b11549-draft.metrics.txt"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 
 import click
 import msgspec
@@ -43,6 +44,11 @@ def change(view: ServiceView) -> str:
     """Returns one line about the state that a service is in now: why, and what it waits for."""
     text = f"{view.why}; waiting for {view.awaits}" if view.awaits else view.why
     return f"{view.name}  {_pad(state(view.state), WIDEST_STATE)}  {click.style(text, dim=True)}"
+
+
+def printable(text: str) -> str:
+    """Returns text without control characters: what a model or an engine says must not drive the terminal."""
+    return "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) != "Cc")
 
 
 def table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -10,7 +10,7 @@ import sys
 
 from stoker.records import LaunchSpec, Plan, Setting
 
-EMBEDDED_MODULE = "stoker.supervise.embedded"
+EMBEDDED_MODULE = "stoker.embedded"
 KEY_VARIABLE = "LLAMA_API_KEY"  # in the environment and not in argv, which every user of the machine may read
 
 SWITCHES = {

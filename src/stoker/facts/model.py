@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stoker.errors import Refused
 from stoker.facts.gguf import Header, read_header
+from stoker.facts.parts import are_one_model, find_parts
 from stoker.records import Model
 
 SAMPLES, SAMPLE_BYTES = 16, 64 * 1024
@@ -17,11 +18,12 @@ KV_VALUE_BYTES = 2  # an f16 cache, llama.cpp's default
 def read_model(path: Path) -> Model:
     """Returns the model in a GGUF file, or in a folder that holds one; raises Refused with what is wrong."""
     try:
-        file = _find_gguf(path)
-        header = read_header(file)
-        _check_whole(file, header)
-        _check_name(file.resolve())
-        return _describe(file, header)
+        parts = find_parts(_find_gguf(path))
+        headers = [read_header(part) for part in parts]
+        for part, header in zip(parts, headers, strict=True):
+            _check_whole(part, header)
+        _check_name(parts[0].absolute())
+        return _describe(parts, headers)
     except OSError as problem:
         raise Refused(f"{path} cannot be read", why=str(problem)) from problem
 
@@ -36,7 +38,7 @@ def _find_gguf(path: Path) -> Path:
     if not path.is_dir():
         raise Refused(f"{path} is neither a file nor a folder", next_step="name a GGUF file, or a folder that holds one")
     found = sorted(path.glob("*.gguf"))
-    if len(found) == 1:
+    if len(found) == 1 or are_one_model(found):
         return found[0]
     if found:
         names = ", ".join(file.name for file in found[:6])
@@ -46,7 +48,9 @@ def _find_gguf(path: Path) -> Path:
 
 
 def _check_whole(file: Path, header: Header) -> None:
-    if not header.tensors or "general.architecture" not in header.pairs:
+    if not header.tensors and "split.count" in header.pairs:
+        return  # the first part of a split model may hold its metadata alone
+    if not header.tensors or not header.pairs.keys() & {"general.architecture", "split.no"}:
         raise Refused(f"{file} holds no model", why="its header names no architecture or no tensors")
     ends = [tensor.offset_bytes + (tensor.stored_bytes or 0) for tensor in header.tensors]
     need_bytes, have_bytes = header.data_offset_bytes + max(ends), file.stat().st_size
@@ -65,21 +69,23 @@ def _check_name(file: Path) -> None:
         raise Refused(f"the path {str(file)!a} cannot be used", why="it is not UTF-8", next_step="rename it") from problem
 
 
-def _describe(file: Path, header: Header) -> Model:
+def _describe(parts: list[Path], headers: list[Header]) -> Model:
+    header = headers[0]  # a split model's metadata is in its first part
     architecture = str(header.pairs["general.architecture"])
+    elements = _elements_by_type(headers)
     return Model(
-        path=str(file.resolve()),
-        name=str(header.pairs.get("general.name") or file.stem),
+        path=str(parts[0].absolute()),  # not resolved: a hub's cache links to blobs that have lost their names
+        name=str(header.pairs.get("general.name") or parts[0].stem),
         architecture=architecture,
-        file_bytes=file.stat().st_size,
-        parameters=sum(tensor.elements for tensor in header.tensors),
-        quantisation=Counter(_weights_by_type(header)).most_common(1)[0][0],
+        file_bytes=sum(part.stat().st_size for part in parts),
+        parameters=elements.total(),
+        quantisation=elements.most_common(1)[0][0],
         context_tokens=_whole(header, f"{architecture}.context_length") or None,
         kv_bytes_per_token=_kv_bytes_per_token(header, architecture),
         vocabulary_hash=_text(header, "tokenizer.ggml.tokens"),
         has_chat_template="tokenizer.chat_template" in header.pairs,
         licence=_text(header, "general.license"),
-        digest=read_digest(file),
+        digest=read_digest(parts[0]),
     )
 
 
@@ -88,19 +94,22 @@ def read_digest(file: Path) -> str:
 
     The whole of a 70 GB model would take minutes to read; a replaced or re-quantised one differs in every sample.
     """
-    size_bytes = file.stat().st_size
-    digest = hashlib.sha256(str(size_bytes).encode())
-    with file.open("rb") as content:
-        for part in range(SAMPLES + 1):
-            content.seek(max(0, size_bytes - SAMPLE_BYTES) * part // SAMPLES)
-            digest.update(content.read(SAMPLE_BYTES))
+    digest = hashlib.sha256()
+    for part in find_parts(file):
+        size_bytes = part.stat().st_size
+        digest.update(str(size_bytes).encode())
+        with part.open("rb") as content:
+            for sample in range(SAMPLES + 1):
+                content.seek(max(0, size_bytes - SAMPLE_BYTES) * sample // SAMPLES)
+                digest.update(content.read(SAMPLE_BYTES))
     return digest.hexdigest()[:12]
 
 
-def _weights_by_type(header: Header) -> dict[str, int]:
+def _elements_by_type(headers: list[Header]) -> Counter[str]:
     elements: Counter[str] = Counter()
-    for tensor in header.tensors:
-        elements[tensor.type_name] += tensor.elements
+    for header in headers:
+        for tensor in header.tensors:
+            elements[tensor.type_name] += tensor.elements
     return elements
 
 

@@ -12,9 +12,10 @@ from stoker.config import Paths
 from stoker.errors import BY_EXIT_CODE, NotReadyInTime, StokerError
 from stoker.flows.client import Daemon, find_daemon
 from stoker.flows.ownership import make_state_folder, read_owner
-from stoker.records import AT_REST, ServiceView, State
+from stoker.records import AT_REST, MIB, ServiceView, State
 
 DAEMON_LIMIT_S = 20.0
+DAEMON_LOG_BYTES = 4 * MIB
 POLL_S = 0.02
 TELLING_LINES = 12
 
@@ -24,6 +25,7 @@ def ensure_daemon(paths: Paths) -> Daemon:
     if daemon := find_daemon(paths):
         return daemon
     make_state_folder(paths)
+    _rotate(paths.daemon_log)
     said_before_bytes = paths.daemon_log.stat().st_size if paths.daemon_log.exists() else 0
     exit_code = start_detached((sys.executable, "-P", "-m", "stoker", "serve"), paths.daemon_log)
     end = time.monotonic() + DAEMON_LIMIT_S
@@ -34,6 +36,11 @@ def ensure_daemon(paths: Paths) -> Daemon:
             raise _did_not_start(paths.daemon_log, said_before_bytes, code)
         time.sleep(POLL_S)
     raise NotReadyInTime(f"the daemon did not answer within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}")
+
+
+def _rotate(log: Path) -> None:
+    if log.exists() and log.stat().st_size > DAEMON_LOG_BYTES:
+        log.replace(log.with_name(log.name + ".1"))
 
 
 def _did_not_start(log: Path, from_bytes: int, code: int) -> StokerError:
@@ -61,7 +68,7 @@ def check_ready(view: ServiceView, tail: list[str]) -> None:
     """Raises the error that fits where a service did not become READY."""
     if view.state is State.READY:
         return
-    kind = BY_EXIT_CODE.get(view.exit_code, StokerError)
+    kind = BY_EXIT_CODE.get(view.exit_code, StokerError)  # 0: somebody stopped it meanwhile
     said = "\n".join(f"    {line}" for line in tail[-TELLING_LINES:])
     raise kind(
         f"{view.name} is {view.state}: {view.why}" + (f"\n  its engine's last words:\n{said}" if said else ""),

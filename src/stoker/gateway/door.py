@@ -139,6 +139,10 @@ class Door:
 
     def _is_for_us(self, exchange: Exchange) -> bool:
         """Refuses what a web page may have made the user's browser send (DNS rebinding, cross-site requests)."""
+        hosts = [value for name, value in exchange.request.headers if name == b"host"]
+        if len(hosts) > 1 or (not hosts and exchange.request.http_version == "1.1"):
+            refuse(exchange, 400, "malformed_request", "An HTTP/1.1 request names one host (RFC 9112, 3.2).")
+            return False
         host, origin = exchange.request.header(b"host"), exchange.request.header(b"origin")
         if host is not None and normalise(host.decode("latin-1")) not in self._hosts:
             message = f"The host {host.decode('latin-1')!r} is not one of this gateway's (gateway.allowed_hosts)."

@@ -87,6 +87,8 @@ class Relay(asyncio.Protocol):
             return
         self._exchange.on_pause = self._transport.pause_reading
         self._exchange.on_resume = self._transport.resume_reading
+        if self._exchange.paused:
+            self._transport.pause_reading()
         self._transport.write(self._request_head())
         self._transport.write(self._exchange.request.body)
         self._check_silence()

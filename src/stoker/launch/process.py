@@ -12,7 +12,7 @@ from stoker.records import LaunchSpec, Plan
 MARKER_VARIABLE = "STOKER_ENGINE"
 KEPT_VARIABLES = frozenset({"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"})
 SECRET = re.compile("TOKEN|KEY|SECRET|PASSW|CREDENTIAL|AUTH")
-KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "GGML_", "LLAMA_ARG_", "HF_", "XDG_", "OMP_")
+KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "GGML_", "HF_", "XDG_", "OMP_")
 
 
 def render_launch(plan: Plan, port: int, marker: str, inherited: dict[str, str]) -> LaunchSpec:
@@ -25,5 +25,5 @@ def render_launch(plan: Plan, port: int, marker: str, inherited: dict[str, str])
 
 def _is_kept(name: str) -> bool:
     # An engine gets what it needs, not every secret that lies in the environment of the shell that started the daemon;
-    # some of them have an engine's prefix: HF_TOKEN, NVIDIA_API_KEY.
+    # some of them have an engine's prefix: HF_TOKEN, NVIDIA_API_KEY. No LLAMA_ARG_*: it would go round the plan.
     return name in KEPT_VARIABLES or (name.startswith(KEPT_PREFIXES) and not SECRET.search(name))

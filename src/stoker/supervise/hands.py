@@ -172,11 +172,8 @@ class Hands:
                 next_step=f"`stoker up {self.plan.service}` plans anew",
             )
 
-    async def await_exit(self, launch: int) -> Event:
+    async def await_exit(self, process: EngineProcess, launch: int) -> Event:
         """Waits until the engine's process ends, and tells why it did."""
-        process = self.process
-        if process is None:
-            return machine.Exited(time.time(), "the engine is gone", launch=launch)
         how = await process.wait()
         process.close()
         meaning = find(self.plan.engine).explain(self.log.tail(TELLING_LINES))

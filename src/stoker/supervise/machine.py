@@ -19,12 +19,12 @@ from stoker.records import Record, Service, State
 class Event(Record, frozen=True):
     """Something that happened to a service; `at` is seconds since the epoch.
 
-    `code` is the exit code for whoever waits for the service: 1 a fault, 3 it cannot work, 4 a limit ran out.
+    `code` is the exit code for whoever waits for the service: 0 no fault, 1 a fault, 3 it cannot work, 4 a limit ran out.
     """
 
     at: float
     why: str = ""
-    code: int = 1
+    code: int = 0
 
 
 class StartAsked(Event, frozen=True):
@@ -50,6 +50,8 @@ class MemoryFree(Event, frozen=True):
 class MemoryRefused(Event, frozen=True):
     """There is no room for the engine, and waiting did not help."""
 
+    code: int = 1
+
 
 class Spawned(Event, frozen=True):
     """The engine's process runs."""
@@ -57,6 +59,8 @@ class Spawned(Event, frozen=True):
 
 class SpawnFailed(Event, frozen=True):
     """The engine's process could not be started."""
+
+    code: int = 1
 
 
 class Healthy(Event, frozen=True):
@@ -70,10 +74,13 @@ class Proved(Event, frozen=True):
 class Unfit(Event, frozen=True):
     """The engine did not load or did not prove itself in time."""
 
+    code: int = 1
+
 
 class Exited(Event, frozen=True):
     """The engine's process ended by itself."""
 
+    code: int = 1
     launch: int = 0
 
 
@@ -88,6 +95,8 @@ class GroupGone(Event, frozen=True):
 class GroupStuck(Event, frozen=True):
     """Processes of the launch outlived SIGKILL."""
 
+    code: int = 1
+
 
 class Settled(Event, frozen=True):
     """The memory is back."""
@@ -95,6 +104,8 @@ class Settled(Event, frozen=True):
 
 class NotSettled(Event, frozen=True):
     """The memory did not come back in time."""
+
+    code: int = 1
 
 
 class BackoffOver(Event, frozen=True):
@@ -183,7 +194,7 @@ def _launch(service: Service, event: Event, policy: Policy) -> Service:
 
 
 def _ready(service: Service, event: Event, policy: Policy) -> Service:
-    return msgspec.structs.replace(_to(service, State.READY, event, was_ready=True), code=0)
+    return _to(service, State.READY, event, was_ready=True)
 
 
 def _fail(service: Service, event: Event, policy: Policy) -> Service:
@@ -223,12 +234,7 @@ def _leave(service: Service, state: State, event: Event, then: State) -> Service
     )
 
 
-def _unfit(service: Service, event: Event, policy: Policy) -> Service:
-    then, restarts = _after_a_fault(service, event, policy)
-    return msgspec.structs.replace(_leave(service, State.STOPPING, event, then), restarts=restarts)
-
-
-def _exited(service: Service, event: Event, policy: Policy) -> Service:
+def _fault(service: Service, event: Event, policy: Policy) -> Service:
     if service.state is State.DRAINING:  # it was to end anyway
         return _to(service, State.STOPPING, event)
     then, restarts = _after_a_fault(service, event, policy)
@@ -269,11 +275,11 @@ MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.WAITING_FOR_MEMORY, MemoryFree): _launch,
     (State.WAITING_FOR_MEMORY, MemoryRefused): _fail,
     (State.STARTING, Spawned): _go(State.LOADING),
-    (State.STARTING, SpawnFailed): _unfit,
+    (State.STARTING, SpawnFailed): _fault,
     (State.LOADING, Healthy): _go(State.PROVING),
-    (State.LOADING, Unfit): _unfit,
+    (State.LOADING, Unfit): _fault,
     (State.PROVING, Proved): _ready,
-    (State.PROVING, Unfit): _unfit,
+    (State.PROVING, Unfit): _fault,
     (State.READY, StopAsked): _drain,
     (State.READY, PauseAsked): _drain,
     (State.DRAINING, Drained): lambda service, event, policy: _to(service, State.STOPPING, event),
@@ -286,7 +292,7 @@ MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.SETTLING, NotSettled): _go(State.WEDGED),
     (State.WEDGED, StartAsked): _restart_wedged,
     (State.WEDGED, StopAsked): _stop,
-    **{(state, Exited): _exited for state in WITH_ENGINE},
+    **{(state, Exited): _fault for state in WITH_ENGINE},
     **{(state, kind): _stop for state in (State.STARTING, State.LOADING, State.PROVING) for kind in (StopAsked, PauseAsked)},
     **{(state, StopAsked): _stop_later for state in (State.STOPPING, State.SETTLING)},
     **{(state, PauseAsked): _pause_later for state in (State.STOPPING, State.SETTLING)},

@@ -21,7 +21,7 @@ from stoker.supervise.machine import (
     StopAsked,
     step,
 )
-from stoker.supervise.process import find_adopted, read_group_memory
+from stoker.supervise.process import EngineProcess, find_adopted, read_group_memory
 from stoker.supervise.waits import describe_wait
 
 SAMPLE_S = 0.5
@@ -41,7 +41,9 @@ class ServiceOwner:
         self._policy = Policy(tools.limits.restarts, tools.limits.restart_window_s)
         self._write = save
         self._store_problem: str | None = None
-        self._inbox: asyncio.Queue[Event] = asyncio.Queue()
+        self._inbox: asyncio.Queue[tuple[Event, asyncio.Task[None] | None]] = (
+            asyncio.Queue()
+        )  # an event, and the job it ends
         self._changed = asyncio.Event()
         self._job: asyncio.Task[None] | None = None
 
@@ -61,16 +63,19 @@ class ServiceOwner:
         other = plans != {plan.plan_id} and self.service.state not in NOTHING_TO_STOP
         self._next_plan = plan
         if other:
-            self._inbox.put_nowait(StopAsked(time.time(), "its plan changed"))
-        self._inbox.put_nowait(StartAsked(time.time(), why))
+            self._post(StopAsked(time.time(), "its plan changed"))
+        self._post(StartAsked(time.time(), why))
 
     def ask_stop(self, why: str) -> None:
         """Asks for the service to stop and stay stopped."""
-        self._inbox.put_nowait(StopAsked(time.time(), why))
+        self._post(StopAsked(time.time(), why))
 
     def ask_pause(self, why: str) -> None:
         """Asks for the engine to end until the next daemon starts it again."""
-        self._inbox.put_nowait(PauseAsked(time.time(), why))
+        self._post(PauseAsked(time.time(), why))
+
+    def _post(self, event: Event) -> None:
+        self._inbox.put_nowait((event, None))
 
     async def await_handled(self) -> None:
         """Returns once everything that was asked for until now has had its effect on the state."""
@@ -91,8 +96,13 @@ class ServiceOwner:
             await self._resume(tasks)
             tasks.create_task(self._sample())
             while True:
-                event = await self._inbox.get()
-                self._apply(event, tasks)
+                event, job = await self._inbox.get()
+                if (
+                    isinstance(event, Spawned) and self._hands.process is not None
+                ):  # even if a stop came first: it must be reaped
+                    tasks.create_task(self._watch(self._hands.process, self.service.launch))
+                if job in (None, self._job):  # what a job says that is not wanted any more means nothing
+                    self._apply(event, tasks)
                 self._inbox.task_done()
 
     async def _resume(self, tasks: asyncio.TaskGroup) -> None:
@@ -104,12 +114,12 @@ class ServiceOwner:
             self._hands.log.begin()
             self._reset(State.STOPPED, before.why)
             self._apply(Adopted(time.time(), "its engine was found alive; it has to prove itself again"), tasks)
-            tasks.create_task(self._watch(before.launch))
+            tasks.create_task(self._watch(living, before.launch))
             return
         self._hands.process = living
         await self._clean_up(before)
         if wanted and self.service.state is not State.WEDGED:
-            self._inbox.put_nowait(StartAsked(time.time(), "it was up when the daemon ended"))
+            self._post(StartAsked(time.time(), "it was up when the daemon ended"))
 
     async def _clean_up(self, before: Service) -> None:
         """Ends what is left of a former daemon's launch; its memory is awaited by the gate before the next start."""
@@ -135,8 +145,6 @@ class ServiceOwner:
         if self.service is before:
             return
         self._save()
-        if isinstance(event, Spawned):
-            tasks.create_task(self._watch(self.service.launch))
         if self.service.state is not before.state:
             self._enter(job, tasks)
 
@@ -154,10 +162,10 @@ class ServiceOwner:
         self._changed = asyncio.Event()
 
     async def _do(self, job: Job) -> None:
-        self._inbox.put_nowait(await self._hands.do(job, self.service))
+        self._inbox.put_nowait((await self._hands.do(job, self.service), asyncio.current_task()))
 
-    async def _watch(self, launch: int) -> None:
-        self._inbox.put_nowait(await self._hands.await_exit(launch))
+    async def _watch(self, process: EngineProcess, launch: int) -> None:
+        self._post(await self._hands.await_exit(process, launch))
 
     async def _sample(self) -> None:
         while True:

@@ -23,7 +23,7 @@ Example:
 @click.option("--json", "as_json", is_flag=True, help="Print model, answer, thoughts and ttft_s as JSON.")
 def ask(question: str, model: str | None, think: bool, max_tokens: int, temperature: float | None, as_json: bool) -> None:
     """Streams an answer."""
-    from stoker.cli.show import say_json
+    from stoker.cli.show import printable, say_json
     from stoker.config import find_paths
     from stoker.errors import Refused
     from stoker.flows.ask import ask as ask_flow
@@ -41,7 +41,7 @@ def ask(question: str, model: str | None, think: bool, max_tokens: int, temperat
         if not as_json:
             if said[True] and not said[False] and not piece.is_thought:
                 click.echo()
-            click.echo(click.style(piece.text, dim=True) if piece.is_thought else piece.text, nl=False)
+            click.echo(click.style(printable(piece.text), dim=True) if piece.is_thought else printable(piece.text), nl=False)
         said[piece.is_thought].append(piece.text)
     if as_json:
         say_json({"model": chosen, "answer": "".join(said[False]), "thoughts": "".join(said[True]), "ttft_s": first_s})

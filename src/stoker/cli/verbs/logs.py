@@ -24,7 +24,7 @@ Example:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of lines.")
 def logs(service: str | None, follow: bool, lines: int, as_json: bool) -> None:
     """Prints lines from the log file itself, so that it works without a daemon too."""
-    from stoker.cli.show import say_json
+    from stoker.cli.show import printable, say_json
     from stoker.config import find_paths
     from stoker.flows.logs import find_log, follow_lines, read_tail
 
@@ -34,7 +34,7 @@ def logs(service: str | None, follow: bool, lines: int, as_json: bool) -> None:
         return
     with contextlib.suppress(KeyboardInterrupt):  # the way out that the help names
         for line in itertools.chain(read_tail(file, lines), follow_lines(file) if follow else ()):
-            click.echo(line)
+            click.echo(printable(line))
 
 
 COMMAND = logs
