@@ -12,11 +12,11 @@ from pathlib import Path
 import gguf
 import pytest
 
+from stoker.embedded import parse_words
 from stoker.engines.llamacpp import ENGINE
 from stoker.facts.ports import pick_free_port
 from stoker.plan.choose import choose_plan
 from stoker.records import MIB
-from stoker.embedded import parse_words
 from support import DEMO, make_model, make_wish, write_gguf
 
 EMBEDDED = (sys.executable, "-P", "-m", "stoker.embedded")
