@@ -32,7 +32,7 @@ def _find_gguf(path: Path) -> Path:
     if not path.exists():
         close = sorted(path.parent.glob("*.gguf"))[:3] if path.parent.is_dir() else []
         hint = f"there is: {', '.join(file.name for file in close)}" if close else "check the path"
-        raise Refused(f"there is no model at {path}", why=f"the path does not exist; {hint}")
+        raise Refused(f"there is no model at {path}", why="the path does not exist", next_step=hint)
     if path.is_file():
         return path
     if not path.is_dir():

@@ -18,8 +18,10 @@ def find_log(paths: Paths, name: str | None) -> Path:
     logs = {file.stem: file for file in sorted(paths.engine_log("x").parent.glob("*.log"))}
     if name is None and len(logs) == 1:
         return next(iter(logs.values()))
+    if not logs:
+        raise WrongUse("there are no logs yet", why="no engine has been started here", next_step="`stoker up` starts one")
     if name is None or SERVICE_NAME.fullmatch(name) is None or name not in logs:
-        known = ", ".join(logs) or "none yet"
+        known = ", ".join(logs)
         what = "name a service" if name is None else f"there is no log of a service called `{name}`"
         raise WrongUse(what, next_step=f"logs here: {known}")
     return logs[name]
