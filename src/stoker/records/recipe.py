@@ -1,0 +1,64 @@
+"""An engine launch as somebody wrote it down, and what an engine knows of its own flags."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from stoker.records.base import Record
+
+RecipeKind = Literal["command", "docker", "compose", "systemd", "sudoers", "recipe", "llama-swap"]
+
+
+class Recipe(Record, frozen=True):
+    """One launch that was found in a command line or a file: what would be run, with what, and where it stands.
+
+    `words` are the engine's own words after its program, as written. `environment` reaches the engine;
+    `lost_environment` was set where it never does, such as before `docker run`. `container` are docker's long options
+    without dashes (`network`, `rm`, `restart`), each with its values, empty for a switch; `unit` are systemd's
+    directives (`MemoryMax`). `grants` are the lines of a sudoers file. `unknown` says what could not be understood.
+    """
+
+    kind: RecipeKind
+    name: str | None = None
+    engine: str | None = None
+    program: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    model: str | None = None
+    image: str | None = None
+    environment: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it
+    lost_environment: dict[str, str] = {}  # noqa: RUF012
+    container: dict[str, tuple[str, ...]] = {}  # noqa: RUF012
+    unit: dict[str, tuple[str, ...]] = {}  # noqa: RUF012
+    mounts: tuple[tuple[str, str], ...] = ()
+    grants: tuple[str, ...] = ()
+    source: str = ""
+    line: int = 0
+    unknown: tuple[str, ...] = ()
+
+
+FlagType = Literal["text", "int", "float", "switch", "json", "unknown"]
+
+
+class Flag(Record, frozen=True):
+    """One option of an engine's command line.
+
+    `name` is the long one with its dashes, `--attention-backend`; `default` is None where there is none or it is worked
+    out at start. `many` means that several words may follow, `deprecated` says what the engine says of it.
+    """
+
+    name: str
+    type: FlagType = "text"
+    aliases: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    default: str | int | float | bool | None = None
+    many: bool = False
+    deprecated: str = ""
+
+
+class Catalog(Record, frozen=True):
+    """All options of one exact version of an engine, and where they were read."""
+
+    engine: str
+    version: str
+    source: str
+    flags: tuple[Flag, ...]

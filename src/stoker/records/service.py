@@ -1,0 +1,93 @@
+"""A service while it lives: its state, its process, its proof."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from stoker.records.base import Record
+from stoker.records.plan import Plan
+
+
+class State(StrEnum):
+    """Where a service is in its life; only READY means that clients are answered."""
+
+    STOPPED = "STOPPED"
+    WAITING_FOR_MEMORY = "WAITING_FOR_MEMORY"
+    STARTING = "STARTING"
+    LOADING = "LOADING"
+    PROVING = "PROVING"
+    READY = "READY"
+    DRAINING = "DRAINING"
+    STOPPING = "STOPPING"
+    SETTLING = "SETTLING"
+    FAILED = "FAILED"
+    BACKOFF = "BACKOFF"
+    WEDGED = "WEDGED"
+
+
+RESTING = frozenset({State.STOPPED, State.FAILED, State.WEDGED})
+AT_REST = RESTING | {State.READY}
+BEING_STARTED = frozenset({State.WAITING_FOR_MEMORY, State.STARTING, State.LOADING, State.PROVING})
+WITHOUT_ENGINE = frozenset({State.STOPPED, State.FAILED, State.BACKOFF, State.WAITING_FOR_MEMORY})
+
+
+class Handle(Record, frozen=True):
+    """What it takes to find an engine process again after the daemon was restarted.
+
+    `marker` is in the environment of the engine and of all its children; `start_ticks` (clock ticks since boot) and
+    `boot_id` tell a process from a later one that got the same pid. `memory_before_bytes` was available before the
+    start, `memory_claim_bytes` less once the engine was ready.
+    """
+
+    launch: int
+    marker: str
+    pid: int | None
+    start_ticks: int | None
+    boot_id: str
+    port: int
+    memory_before_bytes: int
+    memory_claim_bytes: int = 0
+
+
+class Service(Record, frozen=True):
+    """The whole state of a service: what `supervise.machine.step` takes and returns."""
+
+    state: State
+    since: float
+    why: str
+    wanted: bool = False
+    launch: int = 0
+    was_ready: bool = False
+    then: State = State.STOPPED
+    then_why: str = ""
+    then_code: int = 0
+    code: int = 0
+    restarts: tuple[float, ...] = ()
+
+
+class SavedService(Record, frozen=True):
+    """A service as the store keeps it."""
+
+    plan: Plan
+    service: Service
+    handle: Handle | None = None
+
+
+class Proof(Record, frozen=True):
+    """That a model answered: what it was asked, what came back, and how long the first token took."""
+
+    model: str
+    text: str
+    tokens: int
+    ttft_s: float
+
+
+class Endpoint(Record, frozen=True):
+    """Where an engine answers, and for whom."""
+
+    service: str
+    model: str
+    revision: str
+    plan_id: str
+    host: str
+    port: int

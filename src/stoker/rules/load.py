@@ -1,0 +1,65 @@
+"""Reads the rules from `data/FOLDER/*.toml`, only those folders that the question needs."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from stoker.errors import StokerError, WrongUse
+from stoker.records import Rule
+
+DATA = Path(__file__).parent / "data"
+# Folders named after an engine hold what concerns that engine alone; the others concern all of them.
+ENGINES = ("llamacpp", "sglang", "vllm")
+
+
+def folders() -> list[str]:
+    """Returns the names of the folders with rules."""
+    return sorted(folder.name for folder in DATA.iterdir() if folder.is_dir())
+
+
+@cache
+def load_folder(folder: str) -> tuple[Rule, ...]:
+    """Returns the rules of one folder, in the order of the files and in them; raises StokerError where one is malformed."""
+    return tuple(rule for file in sorted((DATA / folder).glob("*.toml")) for rule in read_rules(file))
+
+
+def read_rules(file: Path) -> tuple[Rule, ...]:
+    """Returns the rules of one file; raises StokerError that names the file and what is wrong."""
+    try:
+        tree = tomllib.loads(file.read_text(encoding="utf-8"))
+        return tuple(msgspec.convert(table, Rule) for table in tree.get("rule", []))
+    except (ValueError, msgspec.ValidationError) as problem:
+        raise StokerError(f"the rules in {file.name} cannot be read", why=str(problem)) from problem
+
+
+def load_rules(engine: str | None = None) -> tuple[Rule, ...]:
+    """Returns all rules, or those that can concern an engine."""
+    wanted = [name for name in folders() if engine is None or name == engine or name not in ENGINES]
+    return tuple(rule for name in wanted for rule in load_folder(name))
+
+
+def find_rule(rule_id: str) -> Rule:
+    """Returns one rule; raises WrongUse with the nearest names."""
+    rules = {rule.id: rule for rule in load_rules()}
+    if rule_id in rules:
+        return rules[rule_id]
+    close = difflib.get_close_matches(rule_id, rules, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else "`stoker rules` lists all"
+    raise WrongUse(f"there is no rule `{rule_id}`", next_step=hint)
+
+
+def search_rules(words: str) -> list[Rule]:
+    """Returns the rules that speak of all these words, those that name them in id or title first."""
+    wanted = words.lower().split()
+    found = [rule for rule in load_rules() if all(word in _text(rule) for word in wanted)]
+    return sorted(found, key=lambda rule: -sum(word in f"{rule.id} {rule.title}".lower() for word in wanted))
+
+
+def _text(rule: Rule) -> str:
+    said = (rule.id, rule.title, rule.cause, rule.fix, *rule.signs, *rule.wrong, *(seen.says for seen in rule.evidence))
+    return " ".join(said).lower() + str(rule.when).lower() + str(rule.wrong).lower()

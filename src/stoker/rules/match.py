@@ -1,0 +1,71 @@
+"""Holds the rules against a situation: what is wrong with it, and what to prefer in it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stoker.records import Finding, Level, Rule, Scalar, Standing
+from stoker.rules.compare import Situation, all_hold, undecided
+
+FORBIDDING = frozenset({"crash", "oom", "wrong-output", "security"})
+LEVELS: tuple[Level, ...] = ("forbid", "warn", "note")
+STANDINGS: tuple[Standing, ...] = ("measured", "reported", "disputed")
+
+
+def match_rules(rules: Iterable[Rule], situation: Situation) -> list[Finding]:
+    """Returns what the rules find wrong, the worst first."""
+    found = [finding for rule in rules if rule.wrong and (finding := _find(rule, situation))]
+    return sorted(found, key=lambda one: (LEVELS.index(one.level), one.rule))
+
+
+def _find(rule: Rule, situation: Situation) -> Finding | None:
+    in_scope, is_wrong = all_hold(rule.when, situation), all_hold(rule.wrong, situation)
+    if in_scope is False or not is_wrong:
+        return None
+    unknown = undecided(rule.when, situation)
+    return Finding(
+        level=_level(rule, certain=not unknown),
+        rule=rule.id,
+        what=rule.title,
+        why=rule.cause + (f" (holds for {_say_scope(rule, unknown)}; what yours is, is unknown)" if unknown else ""),
+        fix=rule.fix,
+        standing=standing_of(rule),
+        severity=rule.severity,
+        use=rule.use,
+        drop=rule.drop,
+    )
+
+
+def _level(rule: Rule, certain: bool) -> Level:
+    if rule.severity == "harmless":
+        return "note"
+    if not certain:
+        return "warn" if rule.severity in FORBIDDING else "note"
+    may_forbid = rule.severity in FORBIDDING and not rule.is_disputed and not rule.only_warn
+    return "forbid" if may_forbid else "warn"
+
+
+def _say_scope(rule: Rule, names: list[str]) -> str:
+    return ", ".join(f"{name} {rule.when[name]}" for name in names)
+
+
+def standing_of(rule: Rule) -> Standing:
+    """Returns how well a rule stands: disputed where anything is, else its best evidence."""
+    kinds = {seen.standing for seen in rule.evidence}
+    return "disputed" if "disputed" in kinds else min(kinds, key=STANDINGS.index)
+
+
+def preferred(rules: Iterable[Rule], situation: Situation) -> dict[str, tuple[Scalar, Rule]]:
+    """Returns what to set where nobody chose otherwise, each with the rule that says so.
+
+    Only rules that certainly hold speak; of two that disagree the better proven wins, then the one with the narrower scope.
+    """
+    chosen: dict[str, tuple[Scalar, Rule]] = {}
+    speaking = [rule for rule in rules if rule.prefer and all_hold(rule.when, situation)]
+    for rule in sorted(speaking, key=_weight):
+        chosen |= {name: (value, rule) for name, value in rule.prefer.items()}
+    return chosen
+
+
+def _weight(rule: Rule) -> tuple[int, int, str]:
+    return -STANDINGS.index(standing_of(rule)), len(rule.when), rule.id
