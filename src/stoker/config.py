@@ -18,6 +18,7 @@ from stoker.errors import WrongUse
 from stoker.records import MIB, Record, Wish
 
 SERVICE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 DEMO = "demo"
 T = TypeVar("T", bound=Record)
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
@@ -160,8 +161,16 @@ def with_whole_paths(wish: Wish, folder: Path) -> Wish:
     paths = {name: value for name in ("model", "draft", "server") if (value := getattr(wish, name))}
     if "/" not in paths.get("server", "/"):  # a bare word is a program on PATH
         paths["server"] = shutil.which(paths["server"]) or paths["server"]
-    whole = {name: str(folder / Path(value).expanduser()) for name, value in paths.items()}
+    whole = {
+        name: value if is_hub_name(value, folder) else str(folder / Path(value).expanduser())
+        for name, value in paths.items()
+    }
     return msgspec.structs.replace(wish, **whole)
+
+
+def is_hub_name(value: str, folder: Path) -> bool:
+    """Tells whether this is a hub's `org/name` and no path: nothing of that name lies in the folder."""
+    return HUB_NAME.fullmatch(value) is not None and not (folder / value).exists()
 
 
 def _tables(tree: Mapping[str, Any], name: str, source: str) -> dict[str, Mapping[str, Any]]:

@@ -43,9 +43,8 @@ def test_the_same_plan_gives_the_same_launch(name: str) -> None:
 @every_engine
 def test_no_key_stands_in_the_words(name: str) -> None:
     spec = find(name).render(choose_plan(make_wish(engine=name), make_model()), PORT)
-    assert spec.key_variable
     assert not any("key" in word.lower() for word in spec.argv)
-    assert spec.key_variable not in dict(spec.environment)
+    assert spec.key_variable is None or spec.key_variable not in dict(spec.environment)
 
 
 @every_engine

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from stoker.config import SERVICE_NAME
 from stoker.errors import Refused
-from stoker.plan.choose import choose_plan, name_for
+from stoker.plan.choose import choose_plan
+from stoker.plan.wishes import name_for
 from stoker.records import MIB, Plan, Setting
 from support import fails, make_model, make_wish
 
@@ -129,7 +130,7 @@ def test_a_drafts_memory_is_counted_too() -> None:
         ({"speculation": "draft", "draft_tokens": 0}, ["`draft_tokens` is 0", "from 1 to 64"]),
         ({"speculation": "draft", "draft_tokens": 65}, ["`draft_tokens` is 65"]),
         (
-            {"draft": "d.gguf"},
+            {"speculation": "off", "draft": "d.gguf"},
             ["`draft` is set, but `speculation` is 'off'", "ignored in silence", "set speculation = 'draft'"],
         ),
         ({"speculation": "ngram", "draft_tokens": 3}, ["`draft_tokens` is set, but `speculation` is 'ngram'"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from collections.abc import Sequence
 
 import click
 import msgspec
@@ -51,7 +52,7 @@ def printable(text: str) -> str:
     return "".join(letter for letter in text if letter in "\n\t" or unicodedata.category(letter) != "Cc")
 
 
-def table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Returns a table; cells may hold colours."""
     widths = [max(len(click.unstyle(row[column])) for row in (headings, *rows)) for column in range(len(headings))]
     styled = [tuple(click.style(heading, dim=True) for heading in headings), *rows]

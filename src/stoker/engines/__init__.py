@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Protocol
 
 from stoker.errors import WrongUse
-from stoker.records import LaunchSpec, Plan
+from stoker.records import LaunchSpec, Plan, Setting, SettingValue
+
+Signs = tuple[tuple[str, str], ...]
+TAG_VERSION = re.compile(r"(?:^|[-_])v?(\d+\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)(?![\d.])")
 
 
 class Engine(Protocol):
@@ -16,6 +22,18 @@ class Engine(Protocol):
     name: str
     package: str | None
     metrics: dict[str, str]
+    spelling: Mapping[str, tuple[str, ...]]
+    images: tuple[str, ...]
+    program: tuple[str, ...]
+    formats: tuple[str, ...]
+    opens_unasked: bool
+    share_covers_activations: bool
+
+    def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
+        """Returns the flags of one kind of speculative decoding with `tokens` draft tokens a step."""
+
+    def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
+        """Returns the settings, by neutral name, that bound graph capture to batches of at most `batch`."""
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the program to run for a plan, listening on a port of the loopback interface."""
@@ -41,3 +59,55 @@ def find(name: str) -> Engine:
         raise WrongUse(f"there is no engine called `{name}`", next_step=f"choose one of: {', '.join(names())}")
     engine: Engine = importlib.import_module(f"{__name__}.{name}").ENGINE
     return engine
+
+
+def engine_of_image(image: str) -> str | None:
+    """Returns the engine inside a container image, by the image's name; None where no engine knows it."""
+    repository = image_parts(image)[0]
+    return next((name for name in names() if any(fnmatchcase(repository, known) for known in find(name).images)), None)
+
+
+def image_parts(image: str) -> tuple[str, str]:
+    """Returns an image's repository without its registry, and its tag: ('lmsysorg/sglang', 'latest-cu130')."""
+    rest, _, digest = image.partition("@")
+    head, _, last = rest.rpartition("/")
+    last, _, tag = last.partition(":")
+    folders = [part for part in head.split("/") if part]
+    if len(folders) > 1 and ("." in folders[0] or ":" in folders[0]):
+        folders = folders[1:]
+    return "/".join([*folders, last]), tag or digest
+
+
+def version_in_tag(tag: str) -> str | None:
+    """Returns the engine's version where a tag tells it: 'v0.5.12-cu130' does, '26.05-py3' and 'nightly-...' do not."""
+    found = TAG_VERSION.search(tag)
+    return found[1] if found else None
+
+
+def words_of(settings: Iterable[Setting]) -> tuple[str, ...]:
+    """Returns the words of all settings that are said in the engine's own words; a switch is its name alone."""
+    return tuple(word for setting in settings if setting.name.startswith("--") for word in _words(setting))
+
+
+def _words(setting: Setting) -> tuple[str, ...]:
+    value = setting.value
+    if isinstance(value, bool) and "." not in setting.name:
+        return (setting.name,) if value else ()
+    if isinstance(value, bool):  # an entry of a flag that takes JSON: --kernel-config.enable_x false
+        return (setting.name, str(value).lower())
+    values = value if isinstance(value, tuple) else (value,)
+    return (setting.name, *map(str, values))
+
+
+def environment_of(settings: Iterable[Setting]) -> tuple[tuple[str, str], ...]:
+    """Returns the variables among the settings, `$NAME`, as pairs."""
+    return tuple((setting.name[1:], str(setting.value)) for setting in settings if setting.name.startswith("$"))
+
+
+def explain_by(signs: Signs, lines: list[str]) -> str | None:
+    """Returns what the first of the signs that occurs means; the most telling come first, so not the first line."""
+    for pattern, meaning in signs:
+        for line in lines:
+            if found := re.search(pattern, line, re.IGNORECASE):
+                return meaning.format(*found.groups(), line=line.strip())
+    return None

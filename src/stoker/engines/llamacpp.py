@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 
-from stoker.records import LaunchSpec, Plan, Setting
+from stoker.engines import environment_of, explain_by, words_of
+from stoker.records import LaunchSpec, Plan, Setting, SettingValue
 
 EMBEDDED_MODULE = "stoker.embedded"
 KEY_VARIABLE = "LLAMA_API_KEY"  # in the environment and not in argv, which every user of the machine may read
@@ -49,6 +51,8 @@ SIGNS = (
 )
 
 
+SPELLING = {"context": ("--ctx-size",), "parallel": ("--parallel",)}
+
 METRICS = {
     "prompt_tokens_total": "llamacpp:prompt_tokens_total",
     "generated_tokens_total": "llamacpp:tokens_predicted_total",
@@ -66,6 +70,12 @@ class LlamaCpp:
     name = "llamacpp"
     package = "xllamacpp"
     metrics = METRICS
+    spelling = SPELLING
+    images = ("ggml-org/llama.cpp", "*/llama-server", "*/llama.cpp")
+    program = ("llama-server",)
+    formats = ("gguf",)
+    opens_unasked = False
+    share_covers_activations = False
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns llama-server's words for a plan; the program is this Python unless the user named a server."""
@@ -74,11 +84,23 @@ class LlamaCpp:
         address = ("--host", "127.0.0.1", "--port", str(port))
         named = ("--model", plan.model_path, "--alias", plan.model)
         return LaunchSpec(
-            argv=(*program, *named, *address, "--metrics", "--jinja", "--no-webui", *switches),
-            environment=(("GGML_NO_BACKTRACE", "1"),),  # a crash would start gdb, and bury the line that says why
+            argv=(*program, *named, *address, "--metrics", "--jinja", "--no-webui", *switches, *words_of(plan.settings)),
+            # A crash would start gdb, and bury the line that says why.
+            environment=(("GGML_NO_BACKTRACE", "1"), *environment_of(plan.settings)),
             health_path="/health",
             key_variable=KEY_VARIABLE,
         )
+
+    def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
+        """Returns the settings of one kind of speculative decoding, by the names of `SWITCHES`."""
+        if kind == "ngram":
+            return {"speculation_type": "ngram-simple"}
+        chosen: dict[str, SettingValue] = {"speculation_type": "draft-simple", "draft_tokens": tokens}
+        return chosen | ({"draft_model": draft} if draft else {})
+
+    def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
+        """Returns nothing: llama.cpp captures its graphs as it goes."""
+        return {}
 
     def version_argv(self, server: str | None) -> tuple[str, ...] | None:
         """Returns the words that ask an external server for its version."""
@@ -91,11 +113,7 @@ class LlamaCpp:
 
     def explain(self, lines: list[str]) -> str | None:
         """Returns the first known sign, the most telling kinds first."""
-        for pattern, meaning in SIGNS:
-            for line in lines:
-                if found := re.search(pattern, line, re.IGNORECASE):
-                    return meaning.format(*found.groups())
-        return None
+        return explain_by(SIGNS, lines)
 
 
 def _words(setting: Setting) -> tuple[str, ...]:

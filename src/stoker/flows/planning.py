@@ -1,4 +1,4 @@
-"""From a wish to a plan: reads the models it names and chooses."""
+"""From a wish to a plan: reads the models it names and the machine it is for, and chooses."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from pathlib import Path
 import msgspec
 
 from stoker.box import LocalBox
-from stoker.config import DEMO, Config, demo_model, with_whole_paths
-from stoker.engines import Engine, find
+from stoker.config import DEMO, Config, demo_model, is_hub_name, with_whole_paths
+from stoker.engines import Engine, find, image_parts, version_in_tag
 from stoker.errors import Refused, WrongUse
+from stoker.facts.boxes import THIS, read_box
 from stoker.facts.machine import read_package_version
 from stoker.facts.model import read_model
-from stoker.plan.choose import choose_plan, name_for
-from stoker.records import Plan, Wish
+from stoker.plan.engine_choice import choose_engine
+from stoker.plan.ground import Ground, Knows
+from stoker.plan.report import check_report, make_report
+from stoker.plan.wishes import name_for
+from stoker.records import Model, Plan, Report, Wish
+from stoker.rules.load import load_rules
 
 DEMO_MODEL = "stoker-demo"
 
@@ -24,7 +29,7 @@ def demo_wish() -> Wish:
 
 
 def find_wish(target: str | None, config: Config) -> Wish:
-    """Returns the wish that a word on the command line stands for: nothing (the demo), a service, or a path."""
+    """Returns the wish that a word on the command line stands for: nothing (the demo), a service, a path or a hub name."""
     if target is None or (target == DEMO and DEMO not in config.services):
         return demo_wish()
     if target in config.services:
@@ -34,36 +39,59 @@ def find_wish(target: str | None, config: Config) -> Wish:
         known = ", ".join(sorted({*config.services, DEMO}))
         raise WrongUse(
             f"there is no service called `{target}` and no file of that name",
-            next_step=f"name a service ({known}), a GGUF file, or a folder that holds one",
+            next_step=f"name a service ({known}), a GGUF file, or a folder that holds a model",
         )
     stem = path.stem if path.suffix == ".gguf" else path.resolve().name
-    return Wish(name=name_for(stem), model=str(path.absolute()))
+    return Wish(name=name_for(stem), model=target if is_hub_name(target, Path.cwd()) else str(path.absolute()))
 
 
 def make_plan(wish: Wish) -> Plan:
-    """Returns the plan for a wish; raises Refused or WrongUse where it cannot work."""
+    """Returns the plan for a wish on this machine; raises Refused or WrongUse where it cannot work."""
+    plan = check_report(report_on(wish))
+    if plan.image is not None:
+        raise Refused(
+            f"{plan.service} is to run in a container, which this version plans and does not start yet",
+            next_step=f"`stoker plan {plan.service} --render docker` prints the command",
+        )
+    return plan
+
+
+def report_on(wish: Wish, box: str = THIS) -> Report:
+    """Returns everything that is to be said of a wish on a machine; raises Refused where it contradicts itself."""
+    ground, knows = read_ground(wish, box)
+    return make_report(ground, knows)
+
+
+def read_ground(wish: Wish, box: str = THIS) -> tuple[Ground, Knows]:
+    """Reads the models, the machine, the rules and the flags that a plan stands on."""
     _check_server(wish)
-    version = _read_version(find(wish.engine), wish.server)
-    model = read_model(Path(wish.model))
-    draft_path = _draft_path(wish)
-    draft = read_model(draft_path) if draft_path else None
-    return choose_plan(wish, model, draft, version)
+    machine, model = read_box(box), read_model(Path(wish.model))
+    engine, because = choose_engine(wish, model, machine)
+    version = _read_version(find(engine), wish)
+    draft = _read_draft(wish)
+    rules = load_rules(engine)
+    return Ground(wish, model, draft, machine, rules, engine, because, wish.image, version), lambda flag: True
 
 
-def _read_version(engine: Engine, server: str | None) -> str | None:
-    argv = engine.version_argv(server)
+def _read_version(engine: Engine, wish: Wish) -> str | None:
+    if wish.version:
+        return wish.version
+    if wish.image:
+        return version_in_tag(image_parts(wish.image)[1])
+    argv = engine.version_argv(wish.server or (wish.program[0] if wish.program else None))
     if argv is None:
         return read_package_version(engine.package) if engine.package else None
     printed = LocalBox().run(argv)
     return engine.parse_version(printed) if printed else None
 
 
-def _draft_path(wish: Wish) -> Path | None:
-    if wish.speculation != "draft":
+def _read_draft(wish: Wish) -> Model | None:
+    if wish.speculation == "off":
         return None
     if wish.draft:
-        return Path(wish.draft)
-    return demo_model(draft=True) if Path(wish.model) == demo_model() else None
+        return read_model(Path(wish.draft))
+    own = wish.speculation == "draft" and Path(wish.model) == demo_model()
+    return read_model(demo_model(draft=True)) if own else None
 
 
 def _check_server(wish: Wish) -> None:

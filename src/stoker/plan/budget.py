@@ -1,18 +1,25 @@
-"""Predicts the memory a service needs before it is started."""
+"""Predicts the memory a service needs before it is started, and whether a machine has it. Pure."""
 
 from __future__ import annotations
 
-from stoker.records import MIB, Model
+import math
+from collections.abc import Mapping
+
+from stoker.plan.situation import is_unified
+from stoker.records import GIB, MIB, Budget, BudgetLine, Machine, Model, Pool, Record
 
 # Measured on x86-64 with build 11549 and the demo model: the server process holds 80 MiB before any weights, and its
 # compute buffers grow with the vocabulary (512 positions of float32 logits) and the width of the model.
 PROCESS_BYTES = 96 * MIB
 COMPUTE_FLOOR_BYTES = 64 * MIB
 COMPUTE_SHARE = 0.05
+SIXTEEN_BIT_BYTES, EIGHT_BIT_BYTES = 2.0, 1.0
+SHARE_STEP = 0.01
+CACHE = "KV cache"
 
 
 def predict_need_bytes(models: list[Model], context_total: int) -> tuple[int, str]:
-    """Returns the memory that these models need with a KV cache of `context_total` tokens, and how it was counted."""
+    """Returns what llama.cpp needs for these models with a cache of `context_total` tokens, and how it was counted."""
     weights_bytes = sum(model.file_bytes for model in models)
     kv_bytes = sum((model.kv_bytes_per_token or 0) * context_total for model in models)
     compute_bytes = COMPUTE_FLOOR_BYTES + int(weights_bytes * COMPUTE_SHARE)
@@ -25,3 +32,133 @@ def predict_need_bytes(models: list[Model], context_total: int) -> tuple[int, st
     if unknown:
         because += f"; the KV cache of {', '.join(unknown)} is unknown and not counted"
     return need_bytes, because
+
+
+def cache_bytes(model: Model, context: int, requests: float, value_bytes: float = SIXTEEN_BIT_BYTES) -> int | None:
+    """Returns the cache of so many requests of `context` tokens each; None where the model does not tell its shape."""
+    if not model.cache:
+        known = model.kv_bytes_per_token
+        return None if known is None else int(known * context * requests * value_bytes / SIXTEEN_BIT_BYTES)
+    per_request = 0.0
+    for layers in model.cache:
+        kept = min(context, layers.window_tokens) if layers.window_tokens else context
+        per_request += layers.values_per_token * value_bytes * kept + layers.state_bytes
+    return int(per_request * requests)
+
+
+class Load(Record, frozen=True):
+    """What an engine is to carry, and what is reckoned for it; `parameters` are those of the `budget` rules."""
+
+    model: Model
+    draft: Model | None
+    context: int
+    requests: int
+    batch_tokens: int
+    parameters: Mapping[str, float]
+    share_covers_activations: bool
+    kv_value_bytes: float = SIXTEEN_BIT_BYTES
+
+    def gib(self, name: str) -> int:
+        """Returns a parameter that is given in GiB, in bytes; 0 where no rule gives it."""
+        return int(self.parameters.get(name, 0.0) * GIB)
+
+    def cache(self, requests: float) -> int:
+        """Returns the cache of model and draft for so many full contexts; what is unknown is not counted."""
+        models = [self.model, self.draft] if self.draft else [self.model]
+        return sum(cache_bytes(model, self.context, requests, self.kv_value_bytes) or 0 for model in models)
+
+
+class Room(Record, frozen=True):
+    """A machine's memory for engines: in all, for all engines when nothing else runs, and now; None where it is unknown."""
+
+    total_bytes: int
+    usable_bytes: int
+    available_bytes: int | None
+    pool: Pool
+
+
+def room_of(machine: Machine, parameters: Mapping[str, float]) -> Room:
+    """Returns the room that an engine finds: the card's own memory, or what the whole machine shares."""
+    system_bytes = int(parameters.get("system_gib", 0.0) * GIB)
+    gpu = machine.gpus[0] if machine.gpus else None
+    if gpu is not None and not is_unified(machine) and gpu.memory_total_bytes is not None:
+        used = gpu.memory_used_bytes
+        available = None if used is None else gpu.memory_total_bytes - used
+        return Room(gpu.memory_total_bytes, gpu.memory_total_bytes - system_bytes, available, "gpu")
+    total = machine.memory.total_bytes
+    return Room(total, total - system_bytes, machine.memory.available_bytes, "both")
+
+
+def fixed_lines(load: Load) -> list[BudgetLine]:
+    """Returns everything but the cache, which takes what is left."""
+    weights = load.model.file_bytes
+    lines = [BudgetLine("weights", weights, f"the files of {load.model.name}")]
+    if load.draft is not None:
+        lines.append(BudgetLine("draft", load.draft.file_bytes, f"the files of {load.draft.name}"))
+    per_unit, hidden = load.parameters.get("activation_bytes_per_unit", 0.0), load.model.hidden_size or 0
+    activations = int(per_unit * hidden * load.batch_tokens)
+    because = f"{per_unit:.0f} bytes x width {hidden:,} x {load.batch_tokens:,} tokens of prefill at once"
+    return [
+        *lines,
+        BudgetLine("activations", activations, because),
+        BudgetLine("graphs", load.gib("graph_gib"), "captured graphs and their buffers"),
+        BudgetLine("process", load.gib("process_gib"), "the engine's processes, beside what they put on the GPU", "host"),
+    ]
+
+
+def wanted_share(load: Load, room: Room) -> float:
+    """Returns the share of the memory that the cache of all requests asks for, at most what the rules allow."""
+    most = load.parameters.get("memory_share_most", 1.0)
+    need_bytes = _pool_besides_cache(load, room) + load.cache(load.requests)
+    share = math.ceil(need_bytes / room.total_bytes / SHARE_STEP) * SHARE_STEP
+    return round(max(SHARE_STEP, min(share, most)), 2)
+
+
+def _pool_besides_cache(load: Load, room: Room) -> int:
+    """What the engine's share holds besides the cache.
+
+    vLLM's share is of the whole memory and covers what its profile run sees. SGLang's is what is not left free of the whole,
+    counted from what was free at its start: so what the system holds is in it, and graphs and activations are not.
+    """
+    lines = {line.name: line.need_bytes for line in fixed_lines(load)}
+    if load.share_covers_activations:
+        return sum(lines.values())
+    return lines["weights"] + lines.get("draft", 0) + room.total_bytes - room.usable_bytes
+
+
+def plan_budget(load: Load, room: Room, share: float | None) -> Budget:
+    """Returns the budget of a load at a share of the memory; None where the engine has no such share (llama.cpp)."""
+    lines = fixed_lines(load)
+    pool_bytes = None if share is None else int(share * room.total_bytes)
+    wanted_bytes, one_bytes = load.cache(load.requests), load.cache(1)
+    kv_bytes = wanted_bytes if pool_bytes is None else max(0, pool_bytes - _pool_besides_cache(load, room))
+    lines.insert(-3, BudgetLine(CACHE, kv_bytes, _say_cache(load, kv_bytes, one_bytes)))
+    total_bytes = sum(line.need_bytes for line in lines)
+    reserve_bytes = load.gib("reserve_gib")
+    fits_machine = total_bytes <= room.usable_bytes - reserve_bytes and kv_bytes >= one_bytes
+    now = room.available_bytes
+    return Budget(
+        lines=tuple(lines),
+        total_bytes=total_bytes,
+        usable_bytes=room.usable_bytes - reserve_bytes,
+        available_bytes=now,
+        fits_machine=fits_machine,
+        fits_now=None if now is None else fits_machine and total_bytes + reserve_bytes <= now,
+        kv_tokens=int(load.context * kv_bytes / one_bytes) if one_bytes else None,
+        kv_requests=round(kv_bytes / one_bytes, 1) if one_bytes else None,
+        unknown=tuple(_unknown(load)),
+    )
+
+
+def _say_cache(load: Load, kv_bytes: int, one_bytes: int) -> str:
+    if not one_bytes:
+        return "the model does not tell how much a token takes"
+    return f"holds {kv_bytes / one_bytes:.1f} requests of {load.context:,} tokens; one takes {one_bytes / GIB:.2f} GiB"
+
+
+def _unknown(load: Load) -> list[str]:
+    models = [load.model, load.draft] if load.draft else [load.model]
+    found = [f"the KV cache of {model.name}" for model in models if cache_bytes(model, load.context, 1) is None]
+    if load.model.hidden_size is None:
+        found.append(f"the width of {load.model.name}, so its activations")
+    return found

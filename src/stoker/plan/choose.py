@@ -1,28 +1,25 @@
-"""Chooses every setting of a service, each with the reason for it."""
+"""Chooses every setting of a service that llama.cpp serves, each with the reason for it."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 
 import msgspec
 
-from stoker.config import SERVICE_NAME
 from stoker.errors import Refused
 from stoker.plan.budget import predict_need_bytes
+from stoker.plan.wishes import USER, check_wish
 from stoker.records import MIB, Model, Plan, Setting, Wish
 
 DEFAULT_CONTEXT_TOKENS = 16384
 DEFAULT_PARALLEL = 4
 DEFAULT_DRAFT_TOKENS = 3
-LEAST_CONTEXT_TOKENS = 64
+LLAMACPP = "llamacpp"
 MOST_CONTEXT_TOKENS = 2**31 - 1  # llama.cpp counts positions in 32 bits
-MOST_DRAFT_TOKENS = 64
 # Measured with the demo model on 2 cores, build 11549: 1,910 tok/s on one thread, 2,110 on two; with both cores busy
 # otherwise 14 tok/s on two, since each layer waits for the slower thread.
 SMALL_MODEL_BYTES = 64 * MIB
-USER = "you asked for it"
 REASONING = {
     "off": "the model thinks only where a request sets chat_template_kwargs.enable_thinking",
     "on": "the model thinks unless a request forbids it",
@@ -31,9 +28,7 @@ REASONING = {
 
 def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_version: str | None = None) -> Plan:
     """Returns the plan for a wish; raises Refused where the wish cannot work."""
-    _check_names(wish)
-    _check_numbers(wish)
-    _check_draft_is_used(wish)
+    check_wish(wish, ngram_counts=False)
     context, context_because = _context(wish, model)
     parallel, parallel_because = _parallel(wish)
     total = context * parallel
@@ -48,6 +43,7 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
         *_hardware(wish, model),
         *_speculation(wish, model, draft),
         *_reasoning(wish),
+        *_own_flags(wish),
     )
     need_bytes, memory_because = predict_need_bytes([model, draft] if draft else [model], total)
     plan = Plan(
@@ -56,7 +52,7 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
         model=wish.served_name or wish.name,
         model_path=model.path,
         revision=model.digest,
-        engine=wish.engine,
+        engine=LLAMACPP,
         server=wish.server,
         port=wish.port or 0,
         settings=settings,
@@ -64,47 +60,22 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
         memory_because=memory_because,
         engine_version=engine_version,
     )
+    return with_id(plan)
+
+
+def with_id(plan: Plan) -> Plan:
+    """Returns the plan with the digest of everything in it."""
     return msgspec.structs.replace(plan, plan_id=hashlib.sha256(msgspec.json.encode(plan)).hexdigest()[:12])
 
 
-def _check_names(wish: Wish) -> None:
-    if SERVICE_NAME.fullmatch(wish.name) is None:  # it becomes a file's name and a part of markers
-        raise Refused(
-            f"{wish.name!r} cannot be a service's name",
-            next_step="use lower-case letters, digits, '.', '_' and '-', starting with a letter or digit",
-        )
-    served = wish.served_name
-    if served is not None and (not served.strip() or not served.isprintable()):  # it becomes a header and an argument
-        raise Refused(f"`served_name` is {served!r}", next_step="give a name of printable characters, or leave it out")
-
-
-def _check_numbers(wish: Wish) -> None:
-    limits = {
-        "port": (wish.port, 0, 65535),
-        "threads": (wish.threads, 1, 1024),
-        "gpu_layers": (wish.gpu_layers, -1, 100_000),
-        "draft_tokens": (wish.draft_tokens, 1, MOST_DRAFT_TOKENS),
-    }
-    for name, (value, least, most) in limits.items():
-        if value is not None and not least <= value <= most:
-            raise Refused(f"`{name}` is {value:,}", next_step=f"give a number from {least} to {most}")
-
-
-def _check_draft_is_used(wish: Wish) -> None:
-    unused = [name for name, value in (("draft", wish.draft), ("draft_tokens", wish.draft_tokens)) if value is not None]
-    if wish.speculation != "draft" and unused:
-        raise Refused(
-            f"`{unused[0]}` is set, but `speculation` is '{wish.speculation}'",
-            why="it would be ignored in silence",
-            next_step=f"set speculation = 'draft', or leave `{unused[0]}` out",
-        )
+def _own_flags(wish: Wish) -> Iterator[Setting]:
+    yield from (Setting(f"--{name}", value, USER) for name, value in wish.flags.items())
+    yield from (Setting(f"${name}", value, USER) for name, value in wish.environment.items())
 
 
 def _parallel(wish: Wish) -> tuple[int, str]:
     if wish.parallel is None:
         return DEFAULT_PARALLEL, "a person, an agent and two to spare can be answered at once"
-    if wish.parallel < 1:
-        raise Refused(f"`parallel` is {wish.parallel}", next_step="give 1 or more")
     return wish.parallel, USER
 
 
@@ -119,8 +90,6 @@ def _context(wish: Wish, model: Model) -> tuple[int, str]:
         if trained is not None and trained <= DEFAULT_CONTEXT_TOKENS:
             return trained, "all that the model was trained for"
         return DEFAULT_CONTEXT_TOKENS, f"enough for most work; the model allows {trained or 'an unknown number'}"
-    if wish.context < LEAST_CONTEXT_TOKENS:
-        raise Refused(f"`context` is {wish.context} tokens", next_step=f"give {LEAST_CONTEXT_TOKENS} or more")
     if trained is not None and wish.context > trained:
         raise Refused(
             f"`context` is {wish.context:,} tokens, {model.name} was trained for {trained:,}",
@@ -140,13 +109,19 @@ def _hardware(wish: Wish, model: Model) -> Iterator[Setting]:
 
 
 def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Setting]:
-    if wish.speculation == "off":
+    if wish.speculation == "off" or (wish.speculation == "auto" and draft is None):
         return
     if wish.speculation == "ngram":
         yield Setting(
             "speculation_type", "ngram-simple", "repeats what already stands in the context; needs no second model"
         )
         return
+    if wish.speculation not in ("auto", "draft"):
+        raise Refused(
+            f"llama.cpp does not draft with `{wish.speculation}` here",
+            why="this build takes a draft model or n-gram lookup",
+            next_step="set speculation = 'draft' and name a small GGUF, or serve with another engine",
+        )
     if draft is None:
         raise Refused(
             "speculation with a draft model needs `draft`",
@@ -170,8 +145,3 @@ def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Sett
     yield Setting("draft_model", draft.path, USER if wish.draft else "it came with the model")
     tokens_because = USER if wish.draft_tokens else "llama.cpp's default; `stoker tune` will find better"
     yield Setting("draft_tokens", wish.draft_tokens or DEFAULT_DRAFT_TOKENS, tokens_because)
-
-
-def name_for(stem: str) -> str:
-    """Returns a service name made from a file's or folder's name."""
-    return re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-._")[:63] or "model"

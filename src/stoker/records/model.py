@@ -7,6 +7,7 @@ from typing import Literal
 from stoker.records.base import Record
 
 ModelFormat = Literal["gguf", "safetensors"]
+ModelLayout = Literal["gguf", "transformers", "mistral"]
 CacheKind = Literal["full", "window", "mla", "state"]
 
 
@@ -26,11 +27,15 @@ class CacheLayers(Record, frozen=True):
 
 
 class MissingFile(Record, frozen=True):
-    """A file without which the model does not load, and the repository that has it, where that is known."""
+    """A file without which the model does not load, and the repository that has it, where that is known.
+
+    `is_guess` says that the repository was made up from this one's name, and nothing else names it.
+    """
 
     name: str
     take_from: str | None = None
     why: str = ""
+    is_guess: bool = False
 
 
 class Model(Record, frozen=True):
@@ -39,6 +44,9 @@ class Model(Record, frozen=True):
     `kv_bytes_per_token` is for a 16-bit cache, keys and values of all layers together. `digest` tells these files' content
     from others' (see `facts.model.read_digest`). `file_bytes` are the weights; `bytes_by_type` splits them by stored type.
     `active_parameters` are those that one token passes through. `repository` is the hub's name where the folder tells it.
+    `layouts` are the ways to load it for which its files are complete. `cache_quantisation` is the KV cache's type that the
+    checkpoint brings scales for. A draft head (EAGLE) is no model of its own: it shares its target's vocabulary and output.
+    `missing` and `problems` leave the facts as good as the rest of the files allows; each is a sentence for a person.
     """
 
     path: str
@@ -67,5 +75,9 @@ class Model(Record, frozen=True):
     draft_layers: int = 0
     has_vision: bool = False
     template_features: tuple[str, ...] = ()
+    revision: str | None = None
+    layouts: tuple[ModelLayout, ...] = ()
+    cache_quantisation: str | None = None
+    is_draft_head: bool = False
     missing: tuple[MissingFile, ...] = ()
     problems: tuple[str, ...] = ()

@@ -7,37 +7,55 @@ from typing import Annotated, Literal
 import msgspec
 
 from stoker.records.base import Record
+from stoker.records.rule import Finding
 
-SpeculationKind = Literal["off", "draft", "ngram"]
+SpeculationKind = Literal["auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp"]
 ReasoningKind = Literal["auto", "on", "off"]
-SettingValue = str | int | float | bool
+SettingValue = str | int | float | bool | tuple[str | int | float | bool, ...]
+Pool = Literal["gpu", "host", "both"]
 
 
 class Wish(Record, frozen=True):
-    """What a person asked for: which model to serve, and the few things they chose themselves."""
+    """What a person asked for: which model to serve, and the few things they chose themselves.
+
+    `engine` 'auto' lets the plan choose. `flags` are words for the engine by their long name without dashes; `program` is
+    an engine's own command, such as a virtual environment's python; `image` the container to run it in.
+    """
 
     name: str
     model: Annotated[str, msgspec.Meta(min_length=1)]
-    engine: str = "llamacpp"
+    engine: str = "auto"
     served_name: str | None = None
     port: int | None = None
     context: int | None = None
     parallel: int | None = None
-    speculation: SpeculationKind = "off"
+    speculation: SpeculationKind = "auto"
     draft: str | None = None
     draft_tokens: int | None = None
     reasoning: ReasoningKind = "auto"
     gpu_layers: int | None = None
     threads: int | None = None
     server: str | None = None
+    image: str | None = None
+    program: tuple[str, ...] = ()
+    version: str | None = None
+    memory_share: float | None = None
+    flags: dict[str, SettingValue] = {}  # noqa: RUF012 - msgspec copies it
+    environment: dict[str, str] = {}  # noqa: RUF012
+    mounts: tuple[str, ...] = ()
 
 
 class Setting(Record, frozen=True):
-    """One engine setting and who chose it."""
+    """One setting and who chose it.
+
+    `name` is either neutral (`context`), and the engine's file knows how it is spelled, or said in the engine's own words:
+    `--flag` or `$VARIABLE`. `rule` is the rule that asked for it, where one did.
+    """
 
     name: str
     value: SettingValue
     because: str
+    rule: str = ""
 
 
 class Plan(Record, frozen=True):
@@ -58,6 +76,63 @@ class Plan(Record, frozen=True):
     memory_need_bytes: int
     memory_because: str
     engine_version: str | None = None
+    image: str | None = None
+    program: tuple[str, ...] = ()
+    mounts: tuple[tuple[str, str], ...] = ()
+
+
+class BudgetLine(Record, frozen=True):
+    """One part of the memory that a plan takes, how it was counted, and how well that is known.
+
+    On a unified-memory machine `gpu` and `host` are the same memory.
+    """
+
+    name: str
+    need_bytes: int
+    because: str
+    pool: Pool = "gpu"
+
+
+class Budget(Record, frozen=True):
+    """What a plan takes of a machine's memory, and whether it fits: at all, and at this moment.
+
+    `usable_bytes` is what the machine has for engines when nothing else runs, `available_bytes` what it has now; None where
+    nobody knows. `kv_tokens` are the tokens that the cache will hold, `kv_requests` how many full contexts that is.
+    """
+
+    lines: tuple[BudgetLine, ...]
+    total_bytes: int
+    usable_bytes: int
+    available_bytes: int | None
+    fits_machine: bool
+    fits_now: bool | None
+    kv_tokens: int | None
+    kv_requests: float | None
+    unknown: tuple[str, ...] = ()
+
+
+class Alternative(Record, frozen=True):
+    """Another way to serve the model, and what is known of it; the best comes first.
+
+    `decode_tok_s` is what somebody measured for one request at a time, `source` who.
+    """
+
+    engine: str
+    quantisation: str
+    speculation: str
+    decode_tok_s: str | None
+    source: str
+    note: str = ""
+
+
+class Report(Record, frozen=True):
+    """A plan with everything that a person needs to judge it."""
+
+    plan: Plan
+    budget: Budget | None
+    engine_because: str = ""
+    findings: tuple[Finding, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
 
 class LaunchSpec(Record, frozen=True):

@@ -36,14 +36,17 @@ class Recipe(Record, frozen=True):
     unknown: tuple[str, ...] = ()
 
 
-FlagType = Literal["text", "int", "float", "switch", "json", "unknown"]
+FlagType = Literal["text", "int", "count", "float", "switch", "json", "unknown"]
+Spelling = Literal["equals", "underscores", "prefixes", "dotted"]
 
 
 class Flag(Record, frozen=True):
     """One option of an engine's command line.
 
-    `name` is the long one with its dashes, `--attention-backend`; `default` is None where there is none or it is worked
-    out at start. `many` means that several words may follow, `deprecated` says what the engine says of it.
+    `name` is the long one with its dashes, `--attention-backend`; `aliases` mean the same and `negated` the opposite of
+    it. `default` is None where there is none or it is worked out at start; lists and objects are written as JSON. A
+    `count` may be written `8k` or `auto`. `many` means that several words may follow, `optional` that none need to.
+    `deprecated` is empty, or says what to write instead as far as the engine tells.
     """
 
     name: str
@@ -53,12 +56,21 @@ class Flag(Record, frozen=True):
     default: str | int | float | bool | None = None
     many: bool = False
     deprecated: str = ""
+    negated: tuple[str, ...] = ()
+    optional: bool = False
 
 
 class Catalog(Record, frozen=True):
-    """All options of one exact version of an engine, and where they were read."""
+    """All options of one exact version of an engine, and where they were read.
+
+    `spellings` are what its parser takes besides the exact words: `--option=value`, underscores for dashes, a prefix that
+    only one long option has, or `--option.key` for one key of a JSON object. `gone` are words that it knows only to refuse
+    them, each with the flag to use instead where it names one.
+    """
 
     engine: str
     version: str
     source: str
     flags: tuple[Flag, ...]
+    spellings: tuple[Spelling, ...] = ()
+    gone: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it

@@ -1,0 +1,93 @@
+"""How a plan and its findings look on a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+import click
+
+from stoker.cli.show import table
+from stoker.records import Alternative, Budget, Finding, Report, Rule, Setting, say_bytes
+from stoker.rules.load import load_rules
+
+COLOURS = {"forbid": "red", "warn": "yellow", "note": "cyan"}
+WORDS = {"forbid": "refused", "warn": "warning", "note": "note"}
+WIDTH = 110
+
+
+def plan_text(report: Report, explain: bool, alternatives: bool) -> str:
+    """Returns a report as text: what would run, the memory, what is wrong, and what else there is."""
+    plan = report.plan
+    version = f" {plan.engine_version}" if plan.engine_version else ""
+    lines = [f"{click.style(plan.service, bold=True)}  {plan.engine}{version}: {report.engine_because or 'as before'}", ""]
+    lines += _memory(report.budget, explain) if report.budget else [f"memory  {plan.memory_because}", ""]
+    rules = {rule.id: rule for rule in load_rules(plan.engine)}
+    lines += _settings(plan.settings, rules, explain)
+    lines += ["", *findings_lines(report.findings, rules if explain else {})] if report.findings else []
+    if alternatives:
+        lines += ["", *_alternatives(report.alternatives)]
+    return "\n".join(lines)
+
+
+def _memory(budget: Budget, explain: bool) -> list[str]:
+    now = "unknown now" if budget.fits_now is None else "fits now" if budget.fits_now else "does not fit now"
+    machine = "fits this machine" if budget.fits_machine else "does not fit this machine"
+    available = "" if budget.available_bytes is None else f", {say_bytes(budget.available_bytes)} available now"
+    room = f"{say_bytes(budget.usable_bytes)} for engines{available}"
+    lines = [f"memory  {say_bytes(budget.total_bytes)}: {machine}, {now} ({room})"]
+    if budget.kv_requests is not None and budget.kv_tokens is not None:
+        lines.append(f"        the cache holds {budget.kv_tokens:,} tokens, {budget.kv_requests:g} full contexts")
+    if explain:
+        rows = [(f"  {line.name}", say_bytes(line.need_bytes), line.because) for line in budget.lines if line.need_bytes]
+        lines += [table(("  part", "bytes", "how it was counted"), rows)]
+    return [*lines, *(f"        unknown, and not counted: {what}" for what in budget.unknown), ""]
+
+
+def _settings(settings: Iterable[Setting], rules: dict[str, Rule], explain: bool) -> list[str]:
+    said = [one for one in settings if explain or one.name.startswith(("--", "$"))] or list(settings)
+    width = max((len(_say(one)) for one in said), default=0)
+    lines = []
+    for one in said:
+        lines.append(f"  {_say(one):<{min(width, 60)}}  {click.style(one.because, dim=True)}")
+        if explain and one.rule in rules:
+            lines += [f"      {click.style(text, dim=True)}" for text in evidence_lines(rules[one.rule])]
+    return lines
+
+
+def _say(setting: Setting) -> str:
+    value = setting.value
+    if value is True:
+        return setting.name
+    words = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return f"{setting.name}={words}" if setting.name.startswith("$") else f"{setting.name} {words}"
+
+
+def evidence_lines(rule: Rule) -> list[str]:
+    """Returns a rule's evidence, a line each."""
+    return [
+        f"{rule.id}: {seen.standing} {seen.date} on {seen.build}: {seen.says or rule.title} [{seen.source}]"
+        for seen in rule.evidence
+    ]
+
+
+def findings_lines(findings: Iterable[Finding], rules: dict[str, Rule]) -> list[str]:
+    """Returns findings as people read them: what, why, what to do, and the rule; with evidence for the rules given."""
+    lines: list[str] = []
+    for one in findings:
+        head = click.style(f"{WORDS[one.level]:<8}", fg=COLOURS[one.level])
+        lines.append(f"{head} {one.what}" + (click.style(f"   {one.where}", dim=True) if one.where else ""))
+        for name, text in (("why", one.why), ("fix", one.fix), ("rule", f"{one.rule} ({one.standing})")):
+            lines += textwrap.wrap(f"{name}: {text}", WIDTH, initial_indent="         ", subsequent_indent="           ")
+        lines += [f"           {click.style(text, dim=True)}" for text in evidence_lines(rules[one.rule])] * (
+            one.rule in rules
+        )
+    return lines
+
+
+def _alternatives(found: tuple[Alternative, ...]) -> list[str]:
+    if not found:
+        return ["Nobody's figures for this model on such a machine are known."]
+    rows = [(one.engine, one.quantisation, one.speculation, one.decode_tok_s or "-", one.note, one.source) for one in found]
+    return ["what others measured, one request at a time:", table(
+        ("engine", "weights", "speculation", "tok/s", "on", "source"), rows)]  # fmt: skip

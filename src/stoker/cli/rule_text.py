@@ -1,0 +1,50 @@
+"""How a rule looks on a terminal."""
+
+from __future__ import annotations
+
+import textwrap
+
+import click
+
+from stoker.cli.show import table
+from stoker.records import Rule
+from stoker.rules.match import standing_of
+
+WIDTH = 100
+
+
+def list_text(rules: list[Rule]) -> str:
+    """Returns rules as a table."""
+    if not rules:
+        return "No rule speaks of that."
+    rows = [(rule.id, rule.severity, standing_of(rule), rule.title) for rule in rules]
+    return f"{table(('rule', 'severity', 'standing', 'what'), rows)}\n\n{len(rules)} rules; `stoker rules ID` shows one."
+
+
+def rule_text(rule: Rule) -> str:
+    """Returns one rule with everything that is known of it."""
+    lines = [click.style(rule.id, bold=True), *_wrapped("", rule.title), "", *_wrapped("why    ", rule.cause)]
+    lines += _wrapped("fix    ", rule.fix)
+    lines += _wrapped("scope  ", say_tests(rule.when) or "everywhere")
+    lines += _wrapped("finds  ", say_tests(rule.wrong))
+    lines += _wrapped("sets   ", say_tests(rule.use))
+    lines += _wrapped("leaves out  ", ", ".join(rule.drop))
+    lines += _wrapped("prefers  ", say_tests(rule.prefer))
+    lines += [f"  sign   {sign}" for sign in rule.signs]
+    lines += ["", f"{standing_of(rule)}, {rule.severity}; to be looked at again by {rule.review_by}"]
+    for seen in rule.evidence:
+        lines += _wrapped("  ", f"{seen.date} {seen.standing}, {seen.build}: {seen.says}".rstrip(": "))
+        lines.append(f"      {seen.source}")
+    return "\n".join(lines + [f"  see also {other}" for other in rule.contradicts])
+
+
+def say_tests(tests: object) -> str:
+    """Returns tests or settings as people read them."""
+    named = dict(tests) if isinstance(tests, dict) else {}
+    return ", ".join(
+        f"{name} {' or '.join(map(str, test)) if isinstance(test, tuple) else test}" for name, test in named.items()
+    )
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    return textwrap.wrap(f"  {name}{text}", WIDTH, subsequent_indent=" " * (2 + len(name))) if text else []

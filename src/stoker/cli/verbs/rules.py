@@ -1,0 +1,42 @@
+"""`stoker rules`: what is known, and how well."""
+
+from __future__ import annotations
+
+import click
+
+HELP = """Show the rules: what is known to crash, to run out of memory, to be slow or to mislead, with its evidence.
+
+\b
+Example:
+  stoker rules
+  stoker rules --search flashinfer
+  stoker rules sglang-attn-triton-required
+"""
+
+
+@click.command(help=HELP, short_help="Show what is known to go wrong, with its evidence.")
+@click.argument("rule_id", required=False)
+@click.option("--search", help="Only rules that speak of all these words.")
+@click.option("--engine", help="Only rules that can concern this engine.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def rules(rule_id: str | None, search: str | None, engine: str | None, as_json: bool) -> None:
+    """Prints one rule, or a list of them."""
+    from stoker.cli.rule_text import list_text, rule_text
+    from stoker.cli.show import say_json
+    from stoker.rules.load import find_rule, load_rules, search_rules
+
+    if rule_id is not None:
+        rule = find_rule(rule_id)
+        if as_json:
+            say_json(rule)
+        else:
+            click.echo(rule_text(rule))
+        return
+    found = search_rules(search) if search else list(load_rules(engine))
+    if as_json:
+        say_json(found)
+    else:
+        click.echo(list_text(found))
+
+
+COMMAND = rules

@@ -1,0 +1,110 @@
+"""SGLang: `python -m sglang.launch_server`, in a container or in a virtual environment of the user's.
+
+Source of flags and metric names: server_args.py and /metrics of 0.5.9 to 0.5.23; log signs: runs of 0.5.16 on a GPU host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from stoker.engines import environment_of, explain_by, words_of
+from stoker.records import LaunchSpec, Plan, SettingValue
+
+# Neutral name -> SGLang's flags for it, the newest first: the plan takes the first that the version in use has.
+SPELLING = {
+    "context": ("--context-length",),
+    "parallel": ("--max-running-requests",),
+    "memory_share": ("--mem-fraction-static",),
+    "graph_batch": ("--cuda-graph-max-bs-decode", "--cuda-graph-max-bs"),
+    "batch_tokens": ("--chunked-prefill-size",),
+    "kv_type": ("--kv-cache-dtype",),
+    "metrics": ("--enable-metrics",),
+}
+
+SIGNS = (
+    (r"invalid device function", "it has no kernels for this GPU in the backend that was chosen: {line}"),
+    (r"no kernel image is available", "it was not built for this GPU's compute capability"),
+    (
+        r"Could not load any common_ops library",
+        "sgl_kernel does not fit this GPU or lacks a CUDA library",
+    ),
+    (r"libnvrtc\.so\.\d+: cannot open shared object", "it was built for another CUDA version than the machine has"),
+    (r"invalid device ordinal", "this build does not know the GPU"),
+    (r"KeyError: 'tokenizer\.json'", "the model folder lacks tokenizer.json"),
+    (r"TypeError: '>' not supported between instances of 'NoneType'", "a flag that has no default was left out: {line}"),
+    (r"Not enough memory\. Please try to increase --mem-fraction-static", "no memory was left for the KV cache"),
+    (r"(?:CUDA|torch\.)?(?:OutOfMemoryError|out of memory)", "it ran out of memory: {line}"),
+    (r"error: unrecognized arguments: (.+)", "this version does not know {0}"),
+    (r"launch_server\.py: error: (.+)", "it refused its command line: {0}"),
+    (r"address already in use", "its port was taken by another program"),
+    (r"(?:ImportError|ModuleNotFoundError): (.+)", "its environment is not whole: {0}"),
+)
+
+METRICS = {
+    "prompt_tokens_total": "sglang:prompt_tokens_total",
+    "generated_tokens_total": "sglang:generation_tokens_total",
+    "requests_running": "sglang:num_running_reqs",
+    "requests_waiting": "sglang:num_queue_reqs",
+    "cache_usage": "sglang:token_usage",
+    "accept_length": "sglang:spec_accept_length",
+    "accept_rate": "sglang:spec_accept_rate",
+}
+
+ALGORITHMS = {"eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE", "ngram": "NGRAM"}
+
+
+class SgLang:
+    """SGLang's server."""
+
+    name = "sglang"
+    package = "sglang"
+    metrics = METRICS
+    spelling = SPELLING
+    images = ("lmsysorg/sglang", "*/sglang", "*/dgx-spark-sglang")
+    program = ("python3", "-m", "sglang.launch_server")
+    model_flag = "--model-path"
+    formats = ("safetensors",)
+    opens_unasked = False
+    share_covers_activations = False
+
+    def render(self, plan: Plan, port: int) -> LaunchSpec:
+        """Returns the server's words for a plan, listening on loopback; a container brings its own address."""
+        named = (self.model_flag, plan.model_path, "--served-model-name", plan.model)
+        address = ("--host", "127.0.0.1", "--port", str(port))
+        return LaunchSpec(
+            argv=(*(plan.program or self.program), *named, *address, *words_of(plan.settings)),
+            environment=environment_of(plan.settings),
+            health_path="/health",
+            key_variable=None,  # SGLang takes a key from its command line alone, where every user reads it: loopback instead
+        )
+
+    def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
+        """Returns the flags of one kind of speculative decoding; a chain (top-k 1) of `tokens` verifies one more."""
+        flags: dict[str, SettingValue] = {"--speculative-algorithm": ALGORITHMS[kind]}
+        if draft is not None:
+            flags["--speculative-draft-model-path"] = draft
+        if kind != "ngram":
+            flags |= {"--speculative-num-steps": tokens, "--speculative-eagle-topk": 1}
+        # Always said: left out it is None in some versions, and comparing with None ends the start.
+        return flags | {"--speculative-num-draft-tokens": tokens + (kind != "ngram")}
+
+    def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
+        """Returns the flags that bound graph capture; SGLang chooses the sizes below the bound itself."""
+        return {"graph_batch": batch}
+
+    def version_argv(self, server: str | None) -> tuple[str, ...] | None:
+        """Returns None: the version is that of the package or of the image."""
+        return None
+
+    def parse_version(self, printed: str) -> str | None:
+        """Returns the version in '0.5.16'."""
+        found = re.search(r"\b(\d+\.\d+\.\d+\S*)", printed)
+        return found[1] if found else None
+
+    def explain(self, lines: list[str]) -> str | None:
+        """Returns the first known sign, the most telling kinds first."""
+        return explain_by(SIGNS, lines)
+
+
+ENGINE = SgLang()

@@ -1,0 +1,117 @@
+"""vLLM: `vllm serve`, in a container or in a virtual environment of the user's.
+
+Source of flags and metric names: arg_utils.py and /metrics of 0.20 to 0.33; log signs: runs of 0.26 and 0.32.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from stoker.engines import environment_of, explain_by, words_of
+from stoker.records import LaunchSpec, Plan, SettingValue
+
+# Neutral name -> vLLM's flags for it, the newest first: the plan takes the first that the version in use has.
+SPELLING = {
+    "context": ("--max-model-len",),
+    "parallel": ("--max-num-seqs",),
+    "memory_share": ("--gpu-memory-utilization",),
+    "graph_sizes": ("--cudagraph-capture-sizes", "--cuda-graph-sizes"),
+    "graph_batch": ("--max-cudagraph-capture-size",),
+    "batch_tokens": ("--max-num-batched-tokens",),
+    "kv_type": ("--kv-cache-dtype",),
+}
+
+SIGNS = (
+    (r"cudaErrorIllegalInstruction|illegal instruction", "the attention or GEMM backend has no code for this GPU"),
+    (r"no kernel image is available", "it was not built for this GPU's compute capability"),
+    (
+        r"Free memory on device .*? \(([\d.]+)/[\d.]+ GiB\).*?less than desired",
+        "only {0} GiB were free, less than it was told to take",
+    ),
+    (r"No available memory for the cache blocks", "no memory was left for the KV cache"),
+    (
+        r"To serve at least one request with the models's max seq len \((\d+)\)",
+        "one request of {0} tokens does not fit the KV cache",
+    ),
+    (r"(?:CUDA|torch\.)?(?:OutOfMemoryError|out of memory)", "it ran out of memory: {line}"),
+    (r"error: unrecognized arguments: (.+)", "this version does not know {0}"),
+    (r"(?:vllm|api_server\.py)[^:]*: error: (.+)", "it refused its command line: {0}"),
+    (r"[Aa]ddress already in use", "its port was taken by another program"),
+    (r"(?:ImportError|ModuleNotFoundError|OSError): (.+\.so.+|No module named .+)", "its environment is not whole: {0}"),
+    (r"ValidationError: .*? for (\w+)", "it refused its configuration ({0})"),
+    (r"Engine core initialization failed", "its engine process died while starting; the lines above say why"),
+)
+
+METRICS = {
+    "prompt_tokens_total": "vllm:prompt_tokens_total",
+    "generated_tokens_total": "vllm:generation_tokens_total",
+    "draft_tokens_total": "vllm:spec_decode_num_draft_tokens_total",
+    "accepted_tokens_total": "vllm:spec_decode_num_accepted_tokens_total",
+    "drafts_total": "vllm:spec_decode_num_drafts_total",
+    "requests_running": "vllm:num_requests_running",
+    "requests_waiting": "vllm:num_requests_waiting",
+    "cache_usage": "vllm:kv_cache_usage_perc",
+}
+
+METHODS = {"eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "draft": "draft_model", "ngram": "ngram"}
+LOOKUP_WORDS = 4
+
+
+class Vllm:
+    """vLLM's OpenAI server."""
+
+    name = "vllm"
+    package = "vllm"
+    metrics = METRICS
+    spelling = SPELLING
+    images = ("vllm/vllm-openai", "*/vllm", "*/vllm-openai", "*/vllm-node")
+    program = ("vllm", "serve")
+    model_flag = "--model"
+    formats = ("safetensors",)
+    opens_unasked = True  # without --host it listens on every address
+    share_covers_activations = True
+
+    def render(self, plan: Plan, port: int) -> LaunchSpec:
+        """Returns the server's words for a plan, listening on loopback; the model is the first of them."""
+        address = ("--host", "127.0.0.1", "--port", str(port))
+        return LaunchSpec(
+            argv=(
+                *(plan.program or self.program), plan.model_path, "--served-model-name", plan.model, *address,
+                *words_of(plan.settings),
+            ),
+            environment=environment_of(plan.settings),
+            health_path="/health",
+            key_variable="VLLM_API_KEY",  # and not --api-key, which every user of the machine may read
+        )  # fmt: skip
+
+    def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
+        """Returns the one flag that holds all of speculative decoding as JSON."""
+        config: dict[str, SettingValue] = {"method": METHODS[kind], "num_speculative_tokens": tokens}
+        if draft is not None:
+            config["model"] = draft
+        if kind == "ngram":
+            config["prompt_lookup_max"] = LOOKUP_WORDS
+        return {"--speculative-config": json.dumps(config, separators=(",", ":"))}
+
+    def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
+        """Returns the batch sizes to capture: powers of two up to the largest; the default captures dozens more."""
+        sizes = [2**power for power in range(batch.bit_length()) if 2**power < batch]
+        return {"graph_sizes": (*sizes, batch), "graph_batch": batch}
+
+    def version_argv(self, server: str | None) -> tuple[str, ...] | None:
+        """Returns None: the version is that of the package or of the image."""
+        return None
+
+    def parse_version(self, printed: str) -> str | None:
+        """Returns the version in '0.26.0'."""
+        found = re.search(r"\b(\d+\.\d+\.\d+\S*)", printed)
+        return found[1] if found else None
+
+    def explain(self, lines: list[str]) -> str | None:
+        """Returns the first known sign, the most telling kinds first."""
+        return explain_by(SIGNS, lines)
+
+
+ENGINE = Vllm()

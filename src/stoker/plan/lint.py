@@ -1,0 +1,101 @@
+"""Holds a launch that somebody wrote against the rules and against what the engine's version knows. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from stoker.engines import engine_of_image, find, names
+from stoker.plan.situation import (
+    OPEN_HOSTS,
+    Facts,
+    flag_facts,
+    image_facts,
+    machine_facts,
+    model_facts,
+    numbers_of,
+    share_facts,
+)
+from stoker.plan.written.flags import flags_of
+from stoker.records import Catalog, Finding, Machine, Model, Recipe, Rule
+from stoker.rules.match import LEVELS, match_rules
+
+# How weights are stored, as hub names say it; only a hint where the model itself is not at hand.
+QUANTISATION = re.compile(r"(nvfp4|mxfp4|fp8|awq|gptq|int4|int8|w4a16|bf16|q\d_k_[sml]|q\d_0|iq\d_\w+)", re.IGNORECASE)
+LOOPBACK_PUBLISH = ("127.0.0.1:", "[::1]:", "localhost:")
+
+
+def lint_recipe(
+    recipe: Recipe, machine: Machine, rules: Sequence[Rule], model: Model | None = None, catalog: Catalog | None = None
+) -> list[Finding]:
+    """Returns what is wrong with a launch on a machine, the worst first, each with the place where it stands."""
+    situation = recipe_facts(recipe, machine, model, catalog)
+    found = match_rules([rule for rule in rules if _concerns(rule, recipe)], situation)
+    where = f"{recipe.source}:{recipe.line}" if recipe.source and recipe.line else recipe.source
+    placed = [msgspec.structs.replace(finding, where=where) for finding in found]
+    return sorted(placed, key=lambda finding: LEVELS.index(finding.level))
+
+
+def _concerns(rule: Rule, recipe: Recipe) -> bool:
+    """A launch without an engine is held only against rules that look at what is there."""
+    return recipe.engine is not None or any(name.startswith(("docker:", "unit:", "grant", "lost$")) for name in rule.wrong)
+
+
+def recipe_facts(recipe: Recipe, machine: Machine, model: Model | None = None, catalog: Catalog | None = None) -> Facts:
+    """Returns a launch by the rules' names."""
+    facts: Facts = {**machine_facts(machine), **(image_facts(recipe.image) if recipe.image else {})}
+    if recipe.engine:
+        facts["engine"] = recipe.engine
+    if catalog is not None:
+        facts.setdefault("version", catalog.version)
+    facts |= model_facts(model, None, machine) if model else _by_name(recipe.model)
+    flags = flags_of(recipe.words, catalog)
+    facts |= flag_facts({name: _value(values) for name, values in flags.items()})
+    facts |= {f"${name}": value for name, value in recipe.environment.items()}
+    facts |= {f"lost${name}": value for name, value in recipe.lost_environment.items()}
+    facts |= {"lost": tuple(recipe.lost_environment)} if recipe.lost_environment else {}
+    facts |= {f"docker:{name}": _value(values) for name, values in recipe.container.items()}
+    facts |= {f"unit:{name}": _value(values) for name, values in recipe.unit.items()}
+    facts |= {"grant": recipe.grants} if recipe.grants else {}
+    facts |= numbers_of(facts) | _reachable(recipe, facts)
+    return facts | share_facts(facts)
+
+
+def _value(values: tuple[str, ...]) -> str | bool | tuple[str, ...]:
+    return True if not values else values[0] if len(values) == 1 else values
+
+
+def _by_name(name: str | None) -> Facts:
+    if not name:
+        return {}
+    folder = name.rstrip("/").rsplit("/", 1)[-1]
+    found = QUANTISATION.search(name)
+    facts: Facts = {"model": tuple(dict.fromkeys((name.lower(), folder.lower())))}
+    return facts | ({"quantisation": found[1].lower()} if found else {})
+
+
+def _reachable(recipe: Recipe, facts: Mapping[str, object]) -> Facts:
+    """Whether others on the network reach the engine: through its own address, or through a published port."""
+    if not recipe.engine:
+        return {}
+    keys = ("VLLM_API_KEY", "LLAMA_API_KEY")
+    has_key = "--api-key" in facts or "--api-key-file" in facts or any(name in recipe.environment for name in keys)
+    published = recipe.container.get("publish", ())
+    network = recipe.container.get("network", ())
+    if recipe.image and "host" not in network:
+        is_open = any(not port.startswith(LOOPBACK_PUBLISH) for port in published)
+    else:
+        host = facts.get("--host")
+        is_open = host in OPEN_HOSTS if host is not None else _opens_unasked(recipe.engine)
+    return {"open_to_network": is_open, "has_key": has_key}
+
+
+def _opens_unasked(engine: str) -> bool:
+    return engine in names() and find(engine).opens_unasked
+
+
+def engine_in(recipe: Recipe) -> str | None:
+    """Returns the recipe's engine: the one its words start, else the one its image is known to hold."""
+    return recipe.engine or (engine_of_image(recipe.image) if recipe.image else None)

@@ -1,0 +1,117 @@
+"""Makes the whole answer to a wish: the plan, its budget, what is wrong with it, and what else there is. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stoker.engines import find
+from stoker.errors import Refused
+from stoker.plan.alternatives import rank_alternatives
+from stoker.plan.budget import CACHE
+from stoker.plan.choose import LLAMACPP, choose_plan, with_id
+from stoker.plan.ground import Ground, Knows
+from stoker.plan.room import Claim, to_stop
+from stoker.plan.serving import Served, plan_serving
+from stoker.plan.wishes import check_wish
+from stoker.records import Finding, Model, Plan, Report, say_bytes
+
+TOO_BIG, NOT_NOW, NOT_WHOLE = "budget-does-not-fit", "budget-not-now", "model-not-whole"
+
+
+def make_report(ground: Ground, knows: Knows) -> Report:
+    """Returns the report on a wish; raises Refused where the wish contradicts itself.
+
+    What the rules forbid is a finding of the report, not an error: the caller decides what to do with a forbidden plan.
+    """
+    model, others = ground.model, rank_alternatives(ground.model)
+    if ground.engine == LLAMACPP:
+        plan = choose_plan(ground.wish, model, ground.draft, ground.version)
+        return Report(plan, None, ground.engine_because, _of_model(model), others)
+    check_wish(ground.wish)
+    served = plan_serving(ground, find(ground.engine), knows)
+    found = (*_of_model(model), *_of_budget(served, model, ground.running), *served.findings)
+    return Report(_plan(ground, served), served.budget, ground.engine_because, found, others)
+
+
+def _plan(ground: Ground, served: Served) -> Plan:
+    wish, budget = ground.wish, served.budget
+    parts = " + ".join(f"{line.name} {say_bytes(line.need_bytes)}" for line in budget.lines if line.need_bytes)
+    return with_id(
+        Plan(
+            plan_id="",
+            service=wish.name,
+            model=wish.served_name or wish.name,
+            model_path=ground.model.path,
+            revision=ground.model.digest,
+            engine=ground.engine,
+            server=wish.server,
+            port=wish.port or 0,
+            settings=served.settings,
+            memory_need_bytes=budget.total_bytes,
+            memory_because=parts,
+            engine_version=ground.version,
+            image=wish.image,
+            program=wish.program,
+            mounts=tuple((one.partition(":")[0], one.partition(":")[2]) for one in wish.mounts),
+        )
+    )
+
+
+def _of_model(model: Model) -> tuple[Finding, ...]:
+    missing = tuple(
+        Finding(
+            "forbid", NOT_WHOLE, f"{model.name} lacks {file.name}", file.why or "no engine loads it without that file",
+            f"copy it from {file.take_from}" if file.take_from else "fetch it from the model's repository",
+        )
+        for file in model.missing
+    )  # fmt: skip
+    problems = tuple(
+        Finding(
+            "warn", NOT_WHOLE, problem, "the model's own files say so", "fetch the model again, or another release of it"
+        )
+        for problem in model.problems
+    )
+    return missing + problems
+
+
+def _of_budget(served: Served, model: Model, running: tuple[Claim, ...]) -> tuple[Finding, ...]:
+    budget = served.budget
+    need, usable = say_bytes(budget.total_bytes), say_bytes(budget.usable_bytes)
+    if not budget.fits_machine:
+        return (_too_big(served, model, need, usable),)
+    if budget.fits_now is False and budget.available_bytes is not None:
+        return (_not_now(served, model, need, running),)
+    return ()
+
+
+def _not_now(served: Served, model: Model, need: str, running: tuple[Claim, ...]) -> Finding:
+    available = served.budget.available_bytes or 0
+    why = f"it needs {need} and leaves a reserve, and {say_bytes(available)} are available now"
+    stops = to_stop(served.budget.total_bytes, available, running)
+    fix = f"stop {' and '.join(stops)}" if stops else "end what holds the memory; `stoker facts` names it"
+    return Finding("warn", NOT_NOW, f"{model.name} does not fit beside what runs now", why, fix, severity="oom")
+
+
+def _too_big(served: Served, model: Model, need: str, usable: str) -> Finding:
+    budget = served.budget
+    besides_cache = sum(line.need_bytes for line in budget.lines if line.name != CACHE)
+    why, fix = f"it needs {need}, and this machine has {usable} for engines", "give a smaller context or fewer requests"
+    if besides_cache > budget.usable_bytes:
+        fix = "choose a smaller quantisation, or a smaller model"
+    elif budget.total_bytes <= budget.usable_bytes:
+        why = f"the cache that is left holds {budget.kv_requests} of one request of {served.context:,} tokens"
+        fix = "give a smaller context, or choose a smaller quantisation"
+    return Finding("forbid", TOO_BIG, f"{model.name} does not fit this machine", why, fix, severity="oom")
+
+
+def check_report(report: Report) -> Plan:
+    """Returns the plan of a report; raises Refused with the worst finding where one forbids it."""
+    worst = next((finding for finding in report.findings if finding.level == "forbid"), None)
+    if worst is None:
+        return report.plan
+    raise Refused(worst.what, why=worst.why, next_step=worst.fix, rule=worst.rule)
+
+
+def without_alternatives(report: Report) -> Report:
+    """Returns the report without the part that most callers do not ask for."""
+    return msgspec.structs.replace(report, alternatives=())

@@ -1,0 +1,69 @@
+"""Chooses how a model speculates: what the wish says, else what the model or its draft can do. Pure."""
+
+from __future__ import annotations
+
+from stoker.errors import Refused
+from stoker.plan.wishes import USER
+from stoker.records import Model, Record, Wish
+
+
+class Speculation(Record, frozen=True):
+    """One way to draft tokens, and who chose it."""
+
+    kind: str
+    draft_path: str | None
+    because: str
+
+
+OFF = Speculation("off", None, "")
+WITH_DRAFT = frozenset({"draft", "eagle", "eagle3"})
+
+
+def choose_speculation(wish: Wish, model: Model, draft: Model | None, engine: str) -> Speculation:
+    """Returns the speculation of a plan; raises Refused where what was asked for cannot work."""
+    if wish.speculation == "off":
+        return OFF
+    if wish.speculation == "auto":
+        return _automatic(model, draft)
+    if wish.speculation in WITH_DRAFT:
+        if draft is None:
+            raise Refused(
+                f"speculation with `{wish.speculation}` needs `draft`",
+                why=f"{model.name} brings no draft model along",
+                next_step="name the draft's folder or hub name, or use speculation = 'ngram'",
+            )
+        _check_vocabularies(wish.speculation, model, draft)
+        return Speculation(wish.speculation, draft.path, USER)
+    if wish.speculation == "mtp" and not model.draft_layers:
+        raise Refused(
+            f"{model.name} has no draft heads of its own",
+            why="its files hold no MTP layers",
+            next_step="use speculation = 'draft' with a small model of the family, or 'ngram'",
+        )
+    return Speculation(wish.speculation, None, USER)
+
+
+def _automatic(model: Model, draft: Model | None) -> Speculation:
+    if draft is not None:
+        kind = head_kind(draft)
+        _check_vocabularies(kind, model, draft)
+        return Speculation(kind, draft.path, f"{draft.name} drafts for it")
+    if model.draft_layers:
+        return Speculation("mtp", None, "the model brings its own draft heads")
+    return OFF
+
+
+def head_kind(draft: Model) -> str:
+    """Returns what a draft is by its architecture: an EAGLE head of either generation, or a model of its own."""
+    said = f"{draft.architecture} {draft.model_type or ''} {draft.name}".lower()
+    return "eagle3" if "eagle3" in said else "eagle" if "eagle" in said else "draft"
+
+
+def _check_vocabularies(kind: str, model: Model, draft: Model) -> None:
+    ours, theirs = model.vocabulary_hash, draft.vocabulary_hash
+    if kind == "draft" and ours is not None and theirs is not None and ours != theirs:
+        raise Refused(
+            f"{draft.name} cannot draft for {model.name}",
+            why="their vocabularies differ, so its tokens would mean other words",
+            next_step="use a draft model of the same family",
+        )

@@ -1,0 +1,187 @@
+"""Plans for engines that run on a GPU: what is chosen, who chose it, and that it fits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from known import (
+    EAGLE,
+    GB,
+    GB10,
+    GB10_64,
+    H200,
+    MISTRAL,
+    NIGHTLY,
+    QWEN,
+    make_checkpoint,
+    make_ground,
+    report_of,
+    settings_of,
+)
+
+from stoker.engines import find
+from stoker.errors import Refused
+from stoker.plan.report import check_report, make_report
+from stoker.plan.serving import plan_serving
+from stoker.records import GIB
+from support import fails
+
+
+def test_the_flags_that_served_for_a_month_are_planned_again() -> None:
+    said = settings_of(report_of("sglang", draft=EAGLE, image=NIGHTLY, memory_share=0.75))
+    assert said["--mem-fraction-static"] == 0.75
+    assert (said["--context-length"], said["--max-running-requests"]) == (65536, 16)
+    assert said["--speculative-algorithm"] == "EAGLE"
+    assert said["--speculative-draft-model-path"] == EAGLE.path
+    assert (said["--speculative-num-steps"], said["--speculative-eagle-topk"]) == (3, 1)
+    assert said["--speculative-num-draft-tokens"] == 4
+
+
+def test_mistral_with_eagle_takes_within_a_tenth_of_what_was_measured() -> None:
+    """94 GB in use with a share of 0.75, 65,536 tokens and 16 requests: sovgrid.org, setup-mistral-sglang-setup."""
+    budget = report_of("sglang", draft=EAGLE, image=NIGHTLY, memory_share=0.75).budget
+    assert budget is not None
+    assert budget.total_bytes == pytest.approx(94 * GB, rel=0.1)
+    assert budget.fits_machine
+    assert budget.fits_now
+
+
+def test_mistral_in_vllm_leaves_the_cache_that_was_seen() -> None:
+    """66 GiB of weights and about 13 GiB of cache at a share of 0.8 and 16,384 batched tokens, of a published unit file."""
+    flags = {
+        "max-model-len": 262144, "max-num-seqs": 128, "gpu-memory-utilization": 0.8, "max-num-batched-tokens": 16384,
+    }  # fmt: skip
+    budget = report_of("vllm", flags=flags).budget
+    assert budget is not None
+    lines = {line.name: line.need_bytes for line in budget.lines}
+    assert lines["weights"] == pytest.approx(66 * GIB, rel=0.01)
+    assert lines["KV cache"] == pytest.approx(13 * GIB, rel=0.15)
+
+
+def test_every_setting_says_who_chose_it() -> None:
+    for report in (report_of("sglang", draft=EAGLE), report_of("vllm", QWEN), report_of("vllm", flags={"seed": 7})):
+        for setting in report.plan.settings:
+            assert setting.because
+        assert all(setting.rule or setting.because for setting in report.plan.settings)
+
+
+def test_what_the_user_says_in_the_engines_words_is_kept_and_counted() -> None:
+    report = report_of("vllm", flags={"max-model-len": 8192, "max_num_seqs": 4, "gpu-memory-utilization": 0.75, "seed": 7})
+    said = settings_of(report)
+    assert (said["--max-model-len"], said["--max-num-seqs"], said["--seed"]) == (8192, 4, 7)
+    assert (said["context"], said["parallel"]) == (8192, 4)
+    assert report.budget is not None
+    pool_bytes = sum(line.need_bytes for line in report.budget.lines)
+    assert pool_bytes == pytest.approx(0.75 * GB10.memory.total_bytes, rel=0.001)
+
+
+def test_variables_of_the_user_reach_the_engine() -> None:
+    plan = report_of("vllm", environment={"VLLM_LOGGING_LEVEL": "DEBUG"}).plan
+    assert ("VLLM_LOGGING_LEVEL", "DEBUG") in find("vllm").render(plan, 9000).environment
+
+
+def test_a_model_with_its_own_heads_drafts_with_them() -> None:
+    said = settings_of(report_of("vllm", QWEN))
+    assert json.loads(str(said["--speculative-config"])) == {"method": "mtp", "num_speculative_tokens": 3}
+    assert "--speculative-config" not in settings_of(report_of("vllm", QWEN, speculation="off"))
+
+
+def test_lookup_needs_no_draft() -> None:
+    said = settings_of(report_of("vllm", speculation="ngram", draft_tokens=6))
+    assert json.loads(str(said["--speculative-config"]))["num_speculative_tokens"] == 6
+    assert settings_of(report_of("sglang", speculation="ngram"))["--speculative-algorithm"] == "NGRAM"
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"), [("draft", "needs `draft`"), ("eagle", "needs `draft`"), ("mtp", "no draft heads")]
+)
+def test_speculation_without_what_it_needs_is_refused(kind: str, what: str) -> None:
+    with fails(Refused, what):
+        report_of("vllm", speculation=kind)
+
+
+def test_a_draft_of_another_vocabulary_is_refused() -> None:
+    with fails(Refused, "cannot draft for", "vocabularies differ"):
+        report_of("vllm", draft=make_checkpoint(name="Small", vocabulary_hash="other"), speculation="draft")
+
+
+def test_a_model_that_is_larger_than_the_machine_does_not_fit_and_says_by_how_much() -> None:
+    report = report_of("sglang", make_checkpoint(file_bytes=200 * GB), machine=GB10_64)
+    assert report.findings[0].rule == "budget-does-not-fit"
+    with fails(
+        Refused, "does not fit this machine", "43.8 GiB for engines", "smaller quantisation", "rule: budget-does-not-fit"
+    ):
+        check_report(report)
+
+
+def test_a_context_that_leaves_no_room_for_one_request_does_not_fit() -> None:
+    report = report_of("vllm", make_checkpoint(file_bytes=75 * GB), context=1_048_576, parallel=1)
+    assert report.budget is not None
+    assert report.budget.kv_requests is not None
+    assert report.budget.kv_requests < 1
+    assert "smaller context" in report.findings[0].fix
+
+
+def test_what_does_not_fit_now_is_a_warning() -> None:
+    busy = GB10.memory.__class__(GB10.memory.total_bytes, 41 * GIB, 40 * GIB, GIB, 0, 0)
+    machine = GB10.__class__(**{name: getattr(GB10, name) for name in GB10.__struct_fields__} | {"memory": busy})
+    report = report_of("sglang", machine=machine)
+    assert [finding.level for finding in report.findings if finding.rule == "budget-not-now"] == ["warn"]
+    assert report.budget is not None
+    assert (report.budget.fits_machine, report.budget.fits_now) == (True, False)
+
+
+def test_a_card_of_its_own_is_budgeted_by_its_own_memory() -> None:
+    report = report_of("vllm", machine=H200, context=32768, parallel=8)
+    assert report.budget is not None
+    assert report.budget.usable_bytes > 130 * GIB
+    assert 0 < float(str(settings_of(report)["--gpu-memory-utilization"])) <= 0.9
+
+
+def test_a_flag_that_the_version_lacks_is_not_planned_and_its_older_name_is() -> None:
+    ground = make_ground("sglang", draft=EAGLE)
+    served = plan_serving(ground, find("sglang"), lambda flag: flag != "--cuda-graph-max-bs-decode")
+    names = {setting.name for setting in served.settings}
+    assert "--cuda-graph-max-bs" in names
+    assert "--cuda-graph-max-bs-decode" not in names
+
+
+def test_the_same_ground_gives_the_same_plan() -> None:
+    assert report_of("sglang", draft=EAGLE).plan.plan_id == report_of("sglang", draft=EAGLE).plan.plan_id
+    assert report_of("sglang", draft=EAGLE).plan.plan_id != report_of("sglang", draft=EAGLE, context=4096).plan.plan_id
+
+
+def test_ways_that_others_measured_are_ranked() -> None:
+    found = report_of("sglang").alternatives
+    assert [one.engine for one in found][:2] == ["sglang", "sglang"]
+    assert "vllm" in {one.engine for one in found}
+    assert all(one.source for one in found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    engine=st.sampled_from(["sglang", "vllm"]),
+    size_gb=st.integers(1, 300),
+    context=st.integers(64, 2_000_000),
+    parallel=st.integers(1, 512),
+)
+def test_any_plan_stays_within_the_machine_or_is_refused(engine: str, size_gb: int, context: int, parallel: int) -> None:
+    model = make_checkpoint(file_bytes=size_gb * GB)
+    report = make_report(make_ground(engine, model, context=context, parallel=parallel), lambda flag: True)
+    budget = report.budget
+    assert budget is not None
+    assert budget.fits_machine == (not any(finding.rule == "budget-does-not-fit" for finding in report.findings))
+    if budget.fits_machine:
+        assert budget.total_bytes <= budget.usable_bytes
+        assert budget.kv_tokens is not None
+        assert budget.kv_tokens >= context * 0.99
+
+
+def test_a_smaller_machine_gets_a_smaller_share_of_the_same_model() -> None:
+    small = make_checkpoint(file_bytes=20 * GB)
+    shares = [settings_of(report_of("vllm", small, machine=one))["--gpu-memory-utilization"] for one in (GB10, GB10_64)]
+    assert float(str(shares[0])) < float(str(shares[1])) <= 0.82
+    assert MISTRAL.file_bytes > small.file_bytes

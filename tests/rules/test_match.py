@@ -1,0 +1,97 @@
+"""What a rule finds in a situation: refusal, warning or note, and what a plan should prefer."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from stoker.records import Evidence, Rule
+from stoker.rules.match import match_rules, preferred
+
+DAY = datetime.date(2026, 5, 1)
+
+
+def evidence(standing: str = "measured") -> Evidence:
+    return Evidence("https://example.org/thread/1", "some build", DAY, standing)  # type: ignore[arg-type]
+
+
+def make_rule(**changes: Any) -> Rule:
+    facts: dict[str, Any] = {
+        "id": "some-rule", "title": "It crashes", "severity": "crash", "topic": "flag", "cause": "no kernels",
+        "fix": "use triton",
+        "evidence": (evidence(),), "review_by": datetime.date(2027, 1, 1),
+        "when": {"engine": "sglang", "sm": "12.1"}, "wrong": {"--attention-backend": "flashinfer"},
+        "use": {"--attention-backend": "triton"},
+    }  # fmt: skip
+    return Rule(**{**facts, **changes})
+
+
+WRONG = {"engine": "sglang", "sm": "12.1", "--attention-backend": "flashinfer"}
+
+
+def test_a_measured_crash_is_refused_with_what_mends_it() -> None:
+    [finding] = match_rules([make_rule()], WRONG)
+    assert (finding.level, finding.rule, finding.what, finding.why) == ("forbid", "some-rule", "It crashes", "no kernels")
+    assert finding.use == {"--attention-backend": "triton"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "level"),
+    [
+        ({"severity": "oom"}, "forbid"),
+        ({"severity": "wrong-output"}, "forbid"),
+        ({"severity": "security"}, "forbid"),
+        ({"severity": "slow"}, "warn"),
+        ({"severity": "silent"}, "warn"),
+        ({"severity": "harmless"}, "note"),
+        ({"evidence": (evidence("reported"),)}, "forbid"),
+        ({"evidence": (evidence("disputed"),)}, "warn"),
+        ({"evidence": (evidence(), evidence("disputed"))}, "warn"),
+        ({"only_warn": True}, "warn"),
+    ],
+)
+def test_only_what_is_certain_and_undisputed_is_refused(changes: dict[str, Any], level: str) -> None:
+    assert [finding.level for finding in match_rules([make_rule(**changes)], WRONG)] == [level]
+
+
+@pytest.mark.parametrize("change", [{"engine": "vllm"}, {"sm": "9.0"}, {"--attention-backend": "triton"}])
+def test_nothing_is_found_outside_the_scope_or_without_the_mistake(change: dict[str, str]) -> None:
+    assert match_rules([make_rule()], {**WRONG, **change}) == []
+
+
+def test_an_unknown_scope_warns_and_says_what_it_hangs_on() -> None:
+    rule = make_rule(when={"engine": "sglang", "version": "<0.5.12"})
+    [finding] = match_rules([rule], WRONG)
+    assert finding.level == "warn"
+    assert "version <0.5.12; what yours is, is unknown" in finding.why
+    [finding] = match_rules([make_rule(when={"version": "<1"}, severity="slow")], WRONG)
+    assert finding.level == "note"
+
+
+def test_a_rule_without_a_mistake_finds_nothing() -> None:
+    assert match_rules([make_rule(wrong={})], WRONG) == []
+
+
+def test_the_worst_comes_first() -> None:
+    rules = [make_rule(id="b", severity="slow"), make_rule(id="a", severity="harmless"), make_rule(id="c")]
+    assert [finding.rule for finding in match_rules(rules, WRONG)] == ["c", "b", "a"]
+
+
+def test_a_preference_speaks_only_where_its_scope_certainly_holds() -> None:
+    rule = make_rule(prefer={"--attention-backend": "triton"})
+    assert preferred([rule], {"engine": "sglang", "sm": "12.1"}) == {"--attention-backend": ("triton", rule)}
+    assert preferred([rule], {"engine": "sglang"}) == {}
+    assert preferred([rule], {"engine": "sglang", "sm": "9.0"}) == {}
+
+
+def test_of_two_preferences_the_better_proven_wins_then_the_narrower() -> None:
+    wide = make_rule(id="wide", when={"engine": "sglang"}, prefer={"context": 1})
+    narrow = make_rule(id="narrow", prefer={"context": 2})
+    disputed = make_rule(
+        id="disputed", when={**narrow.when, "arch": "x"}, prefer={"context": 3}, evidence=(evidence("disputed"),)
+    )
+    situation = {"engine": "sglang", "sm": "12.1", "arch": "x"}
+    assert preferred([narrow, disputed, wide], situation)["context"] == (2, narrow)
+    assert preferred([disputed, wide], situation)["context"] == (1, wide)

@@ -1,0 +1,1 @@
+"""What the generated pages of `docs/` say: a file for each kind of page."""
