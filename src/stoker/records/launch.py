@@ -33,8 +33,8 @@ class ContainerLaunch(Record, frozen=True):
 
     `words` follow the image; `entrypoint` takes the place of the image's own program. Ports are published, or `network` is
     `host`, never both. `gpus` is `all` or a CDI name such as `nvidia.com/gpu=all`. `at_exit` is one choice, since docker
-    refuses to remove a container and to restart it. `env_file` holds the secrets, as NAME=value lines without quotes or `$`:
-    docker, compose and systemd read those differently.
+    refuses to remove a container and to restart it; `restart_tries` bounds `on-failure`. `env_file` holds the secrets, as
+    NAME=value lines without quotes or `$`: docker, compose and systemd read those differently.
     """
 
     name: str
@@ -54,6 +54,7 @@ class ContainerLaunch(Record, frozen=True):
     user: str | None = None
     read_only: bool = False
     at_exit: AtExit = "keep"
+    restart_tries: int = 3
     stop_timeout_s: int | None = None
 
 
@@ -75,7 +76,7 @@ class UnitLaunch(Record, frozen=True):
     environment: Pairs = ()
     env_file: str | None = None
     working_directory: str | None = None
-    wants: tuple[str, ...] = ()
+    wants: tuple[str, ...] = ("network-online.target",)
     conditions: tuple[str, ...] = ()
     start_timeout_s: int | None = None
     stop_timeout_s: int = 90

@@ -31,11 +31,20 @@ class Evidence(Record, frozen=True):
     says: str = ""
 
 
+class Overlay(Record, frozen=True):
+    """The sources that have to replace a package of an image: a repository and one commit of it."""
+
+    package: str
+    repository: str
+    commit: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{40}$")]
+
+
 class Rule(Record, frozen=True):
     """One thing that is known, where it holds, and what follows from it; see `rules/__init__.py` for the tests' language.
 
     `when` is the scope and `wrong` the mistake: both have to hold for a finding. `use` and `drop` mend it. `prefer` is what
-    a plan sets in this scope where nobody chose otherwise. `signs` are regular expressions over an engine's log.
+    a plan sets in this scope where nobody chose otherwise. `signs` are regular expressions over an engine's log. `overlay`
+    mends an image that has no newer one.
     """
 
     id: Annotated[str, msgspec.Meta(pattern="^[a-z0-9]+(-[a-z0-9]+)*$")]
@@ -52,6 +61,7 @@ class Rule(Record, frozen=True):
     drop: tuple[str, ...] = ()
     prefer: dict[str, Scalar] = {}  # noqa: RUF012
     signs: tuple[str, ...] = ()
+    overlay: Overlay | None = None
     contradicts: tuple[str, ...] = ()
     only_warn: bool = False
 

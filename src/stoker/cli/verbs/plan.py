@@ -1,0 +1,63 @@
+"""`stoker plan`: which flags, why each of them, and whether it fits."""
+
+from __future__ import annotations
+
+import click
+
+HELP = """Show how a model would be served: every flag with who chose it, the memory it takes, and what is known to go wrong.
+
+TARGET is a service of stoker.toml, a model's folder or GGUF file, or a hub name whose files are in the local cache.
+Nothing is started. Exit code 3 means that a rule forbids the plan, or that it does not fit.
+
+\b
+Example:
+  stoker plan ~/models/mistral-small-4-nvfp4 --draft ~/models/mistral-small-4-eagle --explain
+  stoker plan coder --on gb10-64 --context 32768
+  stoker plan coder --render docker
+"""
+
+FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
+SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
+
+
+@click.command(help=HELP, short_help="Show the flags for a model, each with its reason, and whether it fits.")
+@click.argument("target", required=False)
+@click.option("--on", "box", default="this", show_default=True, help="this, gb10, gb10-64, h200, pc, or a file.")
+@click.option("--engine", help="The engine: sglang, vllm or llamacpp; else the plan chooses.")
+@click.option("--image", help="The container image to run it in.")
+@click.option("--version", "version", help="The engine's version, where neither image nor installation tells it.")
+@click.option("--context", type=int, help="Tokens a request may use.")
+@click.option("--concurrency", "parallel", type=int, help="Requests answered at once.")
+@click.option(
+    "--speculation", type=click.Choice(["auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp"]), help="How to draft."
+)
+@click.option("--draft", help="The draft model's folder, file or hub name.")
+@click.option("--draft-tokens", type=click.IntRange(1, 64), help="Tokens drafted a step.")
+@click.option("--memory-share", type=float, help="The share of the memory that the engine may take.")
+@click.option("--explain", is_flag=True, help="Show each flag's reason with its evidence, and how the memory was counted.")
+@click.option("--alternatives", is_flag=True, help="Show the other ways to serve the model that somebody measured.")
+@click.option("--render", type=click.Choice(FORMS), help="Print only the launch.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plan(
+    target: str | None, box: str, explain: bool, alternatives: bool, render: str | None, as_json: bool, **options: object
+) -> None:
+    """Plans and prints."""
+    from stoker.cli.plan_text import plan_text
+    from stoker.cli.show import say_json
+    from stoker.config import find_paths, read_config
+    from stoker.flows.planning import find_wish, report_on, with_options
+    from stoker.flows.rendering import render_launch_text
+
+    wish = with_options(find_wish(target, read_config(find_paths().config)), options)
+    report = report_on(wish, box)
+    if render is not None:
+        click.echo(render_launch_text(report, render).rstrip())
+    elif as_json:
+        say_json(report)
+    else:
+        click.echo(plan_text(report, explain=explain, alternatives=alternatives))
+    if any(finding.level == "forbid" for finding in report.findings):
+        raise SystemExit(3)
+
+
+COMMAND = plan

@@ -1,0 +1,1 @@
+docker run -d --network=host --name open-webui -e OPENAI_API_BASE_URL=http://localhost:8000/v1 -e OPENAI_API_KEY=none -v open-webui:/app/backend/data --restart always ghcr.io/open-webui/open-webui:main

@@ -1,0 +1,101 @@
+"""The real programs that some tests check our files with, and a systemd of a test's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+PLACES = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/lib/systemd:/lib/systemd:/usr/libexec/podman:/usr/lib/podman"
+NAMESPACES = ("unshare", "--mount", "--cgroup", "--pid", "--fork", "--mount-proc")
+# What systemd expects of a machine: a /run of its own, and a control group tree that it may write to.
+PREPARE = """
+mount --make-rprivate / && mount -t tmpfs none /run
+umount -l /sys/fs/cgroup 2>/dev/null
+mount -t cgroup2 none /sys/fs/cgroup || exit 1
+export container=docker SYSTEMD_UNIT_PATH="$1"
+exec "$2" --system --unit=idle.service --log-target=console --log-level=info --show-status=no
+"""
+IDLE = "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n"
+LIMIT_S = 60.0
+
+
+def missing(why: str) -> NoReturn:
+    """Skips the test; fails it in CI, where everything has to be there."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+def need(program: str) -> str:
+    """Returns the path of a program that a test cannot do without."""
+    return shutil.which(program, path=PLACES) or missing(f"{program} is not installed; tools/install-test-packages does it")
+
+
+def need_root() -> None:
+    """Ends a test that needs root and namespaces."""
+    if os.geteuid() != 0 or subprocess.run((*NAMESPACES, "true"), capture_output=True, check=False).returncode:
+        missing("this needs root that may make namespaces")
+
+
+def run(*argv: str | Path, code: int | None = 0, **more: str) -> str:
+    """Runs a program and returns all it printed; fails where its exit code is another."""
+    done = subprocess.run(
+        [str(word) for word in argv], capture_output=True, text=True, timeout=LIMIT_S * 2, check=False,
+        env={**os.environ, "LC_ALL": "C.UTF-8", **more},
+    )  # fmt: skip
+    assert code in (None, done.returncode), f"{argv} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+class Systemd:
+    """A running systemd, the first process of its own namespaces."""
+
+    def __init__(self, pid: int) -> None:
+        self._enter = ("nsenter", f"--target={pid}", "--mount", "--pid", "--cgroup")
+
+    def ctl(self, *words: str, code: int | None = 0) -> str:
+        """Runs systemctl inside."""
+        return run(*self._enter, need("systemctl"), *words, code=code)
+
+    def show(self, unit: str, what: str) -> str:
+        """Returns one property of a unit."""
+        return self.ctl("show", "--value", f"--property={what}", unit).strip()
+
+
+@contextmanager
+def own_systemd(units: Path) -> Iterator[Systemd]:
+    """Starts a systemd that knows the units of this folder alone; everything it started ends with it."""
+    need_root()
+    (units / "idle.service").write_text(IDLE)
+    argv = (*NAMESPACES, "sh", "-c", PREPARE, "sh", str(units), need("systemd"))
+    with (units / "systemd.log").open("wb") as log:
+        outer = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    pid = 0
+    try:
+        pid = _first_child(outer)
+        inside = Systemd(pid)
+        end = time.monotonic() + LIMIT_S
+        while "active" not in inside.ctl("is-active", "idle.service", code=None).split():
+            assert time.monotonic() < end, (units / "systemd.log").read_text()
+            time.sleep(0.05)
+        yield inside
+    finally:
+        if pid:
+            os.kill(pid, 9)  # the kernel ends all others of that namespace with its first process
+        outer.wait(timeout=LIMIT_S)
+
+
+def _first_child(outer: subprocess.Popen[bytes]) -> int:
+    end = time.monotonic() + LIMIT_S
+    while not (found := Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()):
+        assert outer.poll() is None and time.monotonic() < end, "unshare did not start systemd"
+        time.sleep(0.01)
+    return int(found[0])
