@@ -23,9 +23,10 @@ SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# Learning from these parts gives no merge that joins a letter to anything else: a word is then the same tokens after a
-# space and after a quotation mark, which makes copying it into JSON easier. Not what the shipped tokenizer has.
-APART = r"\p{L}+|\p{N}|[^\p{L}\p{N}]+"
+# Merges are learnt from these parts, so none joins a letter to anything else: a word is then the same tokens after a
+# space and after a quotation mark, which makes copying it into JSON easier. It costs tokens: 1.35 times as many for
+# held-out code and prose as with merges learnt from the parts above.
+LEARNT_FROM = r"\p{L}+|\p{N}|[^\p{L}\p{N}]+"
 SAMPLE_CHARS = 6_000_000
 SAMPLE_CONVERSATIONS = 4000
 
@@ -40,7 +41,7 @@ def new_tokenizer(split: str) -> Tokenizer:
     return tokenizer
 
 
-def train(texts: Iterator[str], apart: bool) -> Tokenizer:
+def train(texts: Iterator[str]) -> Tokenizer:
     """A tokenizer of exactly `VOCABULARY` entries; the added tokens come first."""
     added = [AddedToken(t, special=True, normalized=False) for t in CONTROL]
     added += [AddedToken(t, special=False, normalized=False) for t in MARKUP]
@@ -50,7 +51,7 @@ def train(texts: Iterator[str], apart: bool) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer = new_tokenizer(APART if apart else SPLIT)
+    tokenizer = new_tokenizer(LEARNT_FROM)
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.pre_tokenizer = new_tokenizer(SPLIT).pre_tokenizer
     return tokenizer
@@ -95,9 +96,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--corpus", type=Path, default=layout.CORPUS)
     parser.add_argument("--out", type=Path, default=layout.HF_FOLDERS["target"])
-    parser.add_argument("--apart", action="store_true", help="never join a space or a quotation mark to a letter")
     args = parser.parse_args()
-    tokenizer = train(sample_texts(args.corpus), args.apart)
+    tokenizer = train(sample_texts(args.corpus))
     save(tokenizer, args.out)
     print(f"{tokenizer.get_vocab_size()} entries in {args.out}")
 

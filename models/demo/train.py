@@ -22,7 +22,6 @@ from torch.nn import functional
 from torch.optim import AdamW
 
 PEAK_RATE = {"target": 3e-3, "draft": 5e-3}
-RESUMED_RATE_SHARE = 0.6
 WEIGHT_DECAY = 0.05
 WARM_UP_STEPS = 100
 DECAY_FROM = 0.6
@@ -31,7 +30,7 @@ CLIP = 1.0
 # Which batches make one step, before and after the rate begins to fall: towards the end mostly conversations.
 EARLY, LATE = ("talk", "text", "talk"), ("talk", "talk", "text", "talk")
 PACE_STEPS = (100, 300)
-REPORT_STEPS = 25
+REPORT_STEPS, RECORDED_STEPS = 25, 600
 TEXT_WORKERS_SHARE = 5
 
 Loss = Callable[[Llama, Batch, int], Tensor]
@@ -156,20 +155,13 @@ def fit(role: str, model: Llama, loss: Loss, args: argparse.Namespace) -> list[d
     """Trains one model; returns the losses along the way."""
     folder = layout.HF_FOLDERS["target"] / "tokenizer.json"
     plans = {
-        kind: Plan(
-            kind,
-            args.batch_tokens,
-            args.seed + (role == "draft") + 2 * args.resume,
-            layout.TOKENS,
-            folder,
-            args.tool_share,
-        )
+        kind: Plan(kind, args.batch_tokens, args.seed + (role == "draft"), layout.TOKENS, folder, args.tool_share)
         for kind in ("text", "talk")
     }
     few = max(1, args.workers // TEXT_WORKERS_SHARE) if args.workers else 0
     sources = {"text": batches(plans["text"], few), "talk": batches(plans["talk"], args.workers - few)}
     optimizers = Optimizers(model)
-    peak_rate = args.rate or PEAK_RATE[role] * (RESUMED_RATE_SHARE if args.resume else 1)
+    peak_rate = args.rate or PEAK_RATE[role]
     progress = Progress(args.steps, args.minutes[role] * 60, time.monotonic())
     marks: dict[int, float] = {}
     log: list[dict[str, float]] = []
@@ -228,10 +220,16 @@ def save(role: str, model: Llama, out: Path) -> None:
             shutil.copy(source, folder / name)
 
 
+def recorded(log: list[dict[str, float]]) -> list[dict[str, float]]:
+    """The losses worth keeping: some along the way and the last."""
+    return [entry for entry in log if entry["step"] % RECORDED_STEPS == 0 or entry is log[-1]]
+
+
 def remember(path: Path, entry: dict[str, Any]) -> None:
-    """Adds one training run to the recorded results."""
+    """Records the training of one model in place of its former one."""
     results = json.loads(path.read_text()) if path.exists() else {}
-    results.setdefault("training", []).append(entry)
+    others = [run for run in results.get("training", []) if run["role"] != entry["role"]]
+    results["training"] = [*others, entry]
     path.write_text(json.dumps(results, indent=1) + "\n")
 
 
@@ -254,21 +252,14 @@ def run(args: argparse.Namespace) -> None:
     for role in args.roles:
         started_s = time.monotonic()
         teacher = teacher_of(role, models, args, device)
-        begun = load_hf(layout.HF_FOLDERS[role], SHAPES[role]) if args.resume else Llama(SHAPES[role])
-        models[role] = prepared(begun, device)
+        models[role] = prepared(Llama(SHAPES[role]), device)
         log = fit(role, models[role], imitate(teacher) if teacher else predict(), args)
         save(role, models[role], args.out)
-        entry = {
-            "role": role,
-            "device": name,
-            "seed": args.seed,
-            "resumed": args.resume,
-            "batch_tokens": args.batch_tokens,
-        }
+        entry = {"role": role, "device": name, "seed": args.seed, "batch_tokens": args.batch_tokens}
         entry |= {
             "seconds": round(time.monotonic() - started_s, 1),
             "held_out": held_out_scores(models, args),
-            "log": log,
+            "log": recorded(log),
         }
         remember(args.out / layout.RESULTS.name, entry)
 
@@ -280,11 +271,10 @@ def main() -> None:
     parser.add_argument(
         "--steps", type=int, default=100_000, help="most steps a model; the time limit usually ends it first"
     )
-    parser.add_argument("--target-minutes", type=float, default=8.0)
-    parser.add_argument("--draft-minutes", type=float, default=3.0)
-    parser.add_argument("--batch-tokens", type=int, default=65_536)
+    parser.add_argument("--target-minutes", type=float, default=9.5)
+    parser.add_argument("--draft-minutes", type=float, default=2.5)
+    parser.add_argument("--batch-tokens", type=int, default=32_768)
     parser.add_argument("--workers", type=int, default=14)
-    parser.add_argument("--resume", action="store_true", help="go on from the stored weights instead of fresh ones")
     parser.add_argument("--rate", type=float, help="peak learning rate; without it the one of the role")
     parser.add_argument("--tool-share", type=float, default=TOOL_SHARE, help="share of the conversations that offer tools")
     parser.add_argument("--seed", type=int, default=8)

@@ -20,9 +20,11 @@ HERE = Path(__file__).parent
 MODELS = HERE.parent.parent / "models" / "demo"
 TARGET, DRAFT = MODELS / "stoker-demo-Q8_0.gguf", MODELS / "stoker-demo-draft-Q8_0.gguf"
 MOST_BYTES = 16_000_000
-# Measured on 400 prompts each: 0.94 and 0.84 (models/demo/README.md says why the second is lower).
-LEAST_PICKED = {"fresh": 0.95, "held_out": 0.85}  # of 60 prompts; 400 are in models/demo/results.json
-LEAST_RIGHT = {"fresh": 0.9, "held_out": 0.75}
+# Measured on the 60 prompts of each sort: picked 0.98 and 0.97, right 0.98 and 0.88. The rest is room for the rounding
+# of another machine; models/demo/README.md has the shares of 400 prompts, and why the second sort is lower.
+LEAST_PICKED = {"fresh": 0.95, "held_out": 0.9}
+LEAST_RIGHT = {"fresh": 0.93, "held_out": 0.8}
+LEAST_LEAD = 0.05  # of code over prose; measured 0.60 and 0.46
 ANSWER_LIMIT_S = 60.0
 FENCE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 # One thread: on a busy machine llama.cpp's threads spend their time waiting for each other.
@@ -180,4 +182,4 @@ def test_it_calls_the_right_tool(client: httpx.Client, sort: str) -> None:
 
 def test_the_draft_guesses_code_better_than_prose() -> None:
     code, prose = accept_rate("code"), accept_rate("prose")
-    assert code > prose + 0.1, (code, prose)
+    assert code > prose + LEAST_LEAD, (code, prose)
