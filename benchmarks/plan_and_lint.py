@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -31,7 +32,7 @@ CONFIG = {
 
 def write_model(folder: Path) -> Path:
     """Writes the sparse model."""
-    beside = {"tokenizer__json": checkpoints.tokenizer(), "tokenizer_config__json": {"chat_template": "{{ tools }}"}}
+    beside: dict[str, Any] = {"tokenizer__json": checkpoints.tokenizer(), "tokenizer_config__json": {"chat_template": "{{ tools }}"}}
     return checkpoints.write_checkpoint(
         folder / "Mistral-Small-4-NVFP4", checkpoints.mistral_4(), CONFIG, shards=13, **beside
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +22,12 @@ class Box(Protocol):
 
     def read(self, path: str) -> str | None:
         """Returns the file's text, or None where the machine has no such file or keeps it to itself."""
+
+    def names(self, folder: str) -> list[str]:
+        """Returns the sorted names of what is in a folder; none where there is no such folder or it may not be read."""
+
+    def find_program(self, name: str) -> str | None:
+        """Returns the full path of a program on the search path, or None."""
 
     def run(self, argv: Sequence[str]) -> str | None:
         """Returns what the program printed, or None where it is missing, fails or outlasts `RUN_LIMIT_S`."""
@@ -44,6 +51,17 @@ class LocalBox:
             return Path(path).read_text(errors="replace")
         except OSError:
             return None
+
+    def names(self, folder: str) -> list[str]:
+        """Lists a folder."""
+        try:
+            return sorted(entry.name for entry in Path(folder).iterdir())
+        except OSError:
+            return []
+
+    def find_program(self, name: str) -> str | None:
+        """Searches the folders of PATH."""
+        return shutil.which(name)
 
     def run(self, argv: Sequence[str]) -> str | None:
         """Runs a program to its end, without a shell and without input."""
@@ -74,7 +92,7 @@ class LocalBox:
 
 
 class RecordedBox:
-    """Another machine, recorded as a folder: files under `root/`, outputs as `run/WORDS.txt`, `uname` as one line."""
+    """Another machine, recorded as a folder: files under `root/`, outputs as `run/WORDS.txt`, `uname`, maybe `disks`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,6 +103,18 @@ class RecordedBox:
             return (self.folder / "root" / path.lstrip("/")).read_text()
         except OSError:
             return None
+
+    def names(self, folder: str) -> list[str]:
+        """Lists the recorded folder."""
+        try:
+            return sorted(entry.name for entry in (self.folder / "root" / folder.lstrip("/")).iterdir())
+        except OSError:
+            return []
+
+    def find_program(self, name: str) -> str | None:
+        """Searches the recorded folders where programs usually are."""
+        places = (f"/{folder}/{name}" for folder in ("usr/local/bin", "usr/bin"))
+        return next((place for place in places if (self.folder / "root" / place[1:]).exists()), None)
 
     def run(self, argv: Sequence[str]) -> str | None:
         """Returns the recorded output of these words."""
@@ -103,8 +133,10 @@ class RecordedBox:
         return (self.read("/proc/cpuinfo") or "").count("processor\t")
 
     def disk_bytes(self, path: str) -> tuple[int, int] | None:
-        """Returns None: disks are not recorded."""
-        return None
+        """Returns the numbers after this path in the file `disks`, written as the kernel writes mount points."""
+        lines = (self.folder / "disks").read_text().splitlines() if (self.folder / "disks").exists() else []
+        known = {words[0].replace("\\040", " "): words[1:] for line in lines if (words := line.split())}
+        return (int(known[path][0]), int(known[path][1])) if path in known else None
 
 
 def clock_s() -> float:

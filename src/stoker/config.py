@@ -18,7 +18,7 @@ from stoker.errors import WrongUse
 from stoker.records import MIB, Record, Wish
 
 SERVICE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
 DEMO = "demo"
 T = TypeVar("T", bound=Record)
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
@@ -165,7 +165,15 @@ def with_whole_paths(wish: Wish, folder: Path) -> Wish:
         name: value if is_hub_name(value, folder) else str(folder / Path(value).expanduser())
         for name, value in paths.items()
     }
-    return msgspec.structs.replace(wish, **whole)
+    mounts = tuple(_whole_mount(one, folder) for one in wish.mounts)
+    return msgspec.structs.replace(wish, **whole, mounts=mounts)
+
+
+def _whole_mount(mount: str, folder: Path) -> str:
+    host, colon, inside = mount.partition(":")
+    if not host.startswith(("~", ".")):  # a whole path, or the name of a volume
+        return mount
+    return f"{folder / Path(host).expanduser()}{colon}{inside}"
 
 
 def is_hub_name(value: str, folder: Path) -> bool:

@@ -3,64 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
-import pynvml
 import pytest
 
+from recorded_nvml import recorded_nvml
 from stoker.box import LocalBox, RecordedBox
 from stoker.errors import StokerError
-from stoker.facts.machine import GpuFacts, _read_gpu, read_machine, read_nvidia, read_package_version
+from stoker.facts.machine import read_machine, read_package_version
 from stoker.facts.memory import read_holders, read_memory
-from stoker.records import GIB, Gpu
+from stoker.facts.nvidia import Nvidia, read_nvidia
+from stoker.records import GIB, Machine
 from support import BOXES, fails
 
 
-def no_gpus() -> GpuFacts:
-    return (), None, None
-
-
-class MemoryInfo(NamedTuple):
-    total: int
-    used: int
-
-
-class FakeDriver:
-    """Answers as NVIDIA's driver does for one kind of GPU; what it does not support it refuses with the real error."""
-
-    NVMLError = pynvml.NVMLError
-    NVML_CLOCK_SM = pynvml.NVML_CLOCK_SM
-
-    def __init__(self, answers: dict[str, object], error: int = pynvml.NVML_ERROR_NOT_SUPPORTED) -> None:
-        self.answers = answers
-        self.error = error
-
-    def ask(self, name: str) -> object:
-        if name not in self.answers:
-            raise pynvml.NVMLError(self.error)
-        return self.answers[name]
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> object:  # noqa: N802 - NVML's names
-        return self.ask("handle")
-
-    def nvmlDeviceGetName(self, device: object) -> object:  # noqa: N802
-        return self.ask("name")
-
-    def nvmlDeviceGetMemoryInfo(self, device: object) -> object:  # noqa: N802
-        return self.ask("memory")
-
-    def nvmlDeviceGetCudaComputeCapability(self, device: object) -> object:  # noqa: N802
-        return self.ask("capability")
-
-    def nvmlDeviceGetPowerUsage(self, device: object) -> object:  # noqa: N802
-        return self.ask("power")
-
-    def nvmlDeviceGetEnforcedPowerLimit(self, device: object) -> object:  # noqa: N802
-        return self.ask("limit")
-
-    def nvmlDeviceGetClockInfo(self, device: object, kind: int) -> object:  # noqa: N802
-        assert kind == pynvml.NVML_CLOCK_SM
-        return self.ask("clock")
+def no_gpus() -> Nvidia:
+    return Nvidia()
 
 
 def test_gb10_is_an_arm_machine_whose_two_kinds_of_core_are_named() -> None:
@@ -72,44 +29,66 @@ def test_gb10_is_an_arm_machine_whose_two_kinds_of_core_are_named() -> None:
     assert machine.memory.full_stall_pct == 0.0
 
 
-def test_gb10s_driver_answers_not_supported_which_is_unknown_and_not_zero() -> None:
-    driver = FakeDriver({"handle": 1, "name": "NVIDIA GB10", "capability": (12, 1), "power": 11170, "clock": 2418})
-    assert _read_gpu(driver, 0) == Gpu("NVIDIA GB10", "12.1", None, None, 11.17, None, 2418)
+def read_gb10(name: str) -> Machine:
+    return read_machine(RecordedBox(BOXES / name), "/state", lambda: read_nvidia(recorded_nvml(name)))
 
 
-def test_what_an_h200s_driver_says_is_read_in_bytes_and_watts() -> None:
-    name, capability, total, used, power, clock, _ = (
-        (BOXES / "h200" / "run" / "nvidia-smi.csv").read_text().splitlines()[1].split(", ")
-    )
-    major, _, minor = capability.partition(".")
-    driver = FakeDriver({
-        "handle": 1, "name": name, "capability": (int(major), int(minor)), "limit": 700_000,
-        "memory": MemoryInfo(int(total.split()[0]) * 1024**2, int(used.split()[0]) * 1024**2),
-        "power": int(float(power.split()[0]) * 1000), "clock": int(clock.split()[0]),
-    })  # fmt: skip
-    assert _read_gpu(driver, 0) == Gpu("NVIDIA H200", "9.0", 143771 * 1024**2, 0, 78.6, 700.0, 345)
+def test_a_gb10_shares_its_memory_and_tells_none_of_its_own() -> None:
+    machine = read_gb10("gb10-128gb")
+    assert machine.unified_memory is True
+    assert [gpu.memory_total_bytes for gpu in machine.gpus] == [None]
+    assert (machine.driver, machine.cuda) == ("580.173.02", "13.0")
+    assert machine.cuda_visible_bytes is None  # nobody measured it
 
 
-def test_a_gpu_that_answers_nothing_has_only_unknowns() -> None:
-    gpu = _read_gpu(FakeDriver({"handle": 1}), 0)
-    assert gpu == Gpu("NVIDIA GPU", None, None, None, None, None, None)
+def test_the_gb10_of_64_gb_differs_in_its_memory_alone() -> None:
+    small, large = read_gb10("gb10-64gb"), read_gb10("gb10-128gb")
+    assert 58 * GIB < small.memory.total_bytes < 64 * GIB
+    assert (small.arch, small.cpu_model, small.unified_memory) == (large.arch, large.cpu_model, large.unified_memory)
+    assert small.gpus[0].compute_capability == large.gpus[0].compute_capability == "12.1"
 
 
-def test_a_gpu_that_fell_off_the_bus_is_told_and_does_not_end_the_reading() -> None:
-    gpu = _read_gpu(FakeDriver({}, pynvml.NVML_ERROR_GPU_IS_LOST), 0)
-    assert gpu.name == "a GPU that does not answer"
-    assert gpu.memory_total_bytes is None
+def test_the_makers_system_is_named_with_its_last_update() -> None:
+    machine = read_machine(RecordedBox(BOXES / "gb10-128gb"), "/state", no_gpus)
+    assert machine.os == "Ubuntu 24.04.3 LTS, NVIDIA DGX Spark, 7.3.1"
+    assert (machine.product, machine.firmware) == ("NVIDIA_DGX_Spark", "5.36_0ACUM018")
 
 
-def test_zero_watts_are_zero_watts() -> None:
-    gpu = _read_gpu(FakeDriver({"handle": 1, "power": 0, "limit": 0, "clock": 0}), 0)
-    assert (gpu.power_w, gpu.power_limit_w, gpu.sm_clock_mhz) == (0.0, 0.0, 0)
+def test_a_machine_that_names_neither_system_nor_product_leaves_them_unknown() -> None:
+    machine = read_machine(RecordedBox(BOXES / "h200"), "/state", no_gpus)
+    assert (machine.os, machine.product, machine.firmware, machine.driver_options) == (None, None, None, {})
+
+
+def test_the_file_that_halved_a_gb10s_memory_is_shown_with_what_it_says(tmp_path: Path) -> None:
+    write_box(tmp_path)
+    for folder, name, text in (
+        ("etc", "zz-nvidia-drm-override.conf", "# ours\noptions nvidia-drm   modeset=1\n"),
+        ("etc", "sound.conf", "options snd_hda_intel power_save=1\n"),
+        ("etc", "off.conf.bak", "options nvidia NVreg_A=1\n"),
+        ("etc", "commented.conf", "# options nvidia NVreg_A=1\n"),
+        ("usr/lib", "zz-nvidia-drm-override.conf", "options nvidia-drm modeset=0\n"),  # the one in /etc hides it
+        ("usr/lib", "nvidia.conf", "blacklist nouveau\nalias char-major-195* nvidia\n"),
+    ):
+        file = tmp_path / "root" / folder / "modprobe.d" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    assert read_machine(RecordedBox(tmp_path), "/state", no_gpus).driver_options == {
+        "/usr/lib/modprobe.d/nvidia.conf": ("alias char-major-195* nvidia",),
+        "/etc/modprobe.d/zz-nvidia-drm-override.conf": ("options nvidia-drm modeset=1",),
+    }
+
+
+def write_box(folder: Path, meminfo: str = "MemTotal: 9 kB\nMemFree: 3 kB\nMemAvailable: 4 kB\n") -> None:
+    (folder / "root" / "proc").mkdir(parents=True)
+    (folder / "root" / "proc" / "meminfo").write_text(meminfo)
+    (folder / "uname").write_text("h 6.1 riscv64")
 
 
 def test_the_gpus_that_were_read_are_the_machines() -> None:
-    h200 = Gpu("NVIDIA H200", "9.0", 1, 0, None, None, None)
-    machine = read_machine(RecordedBox(BOXES / "h200"), "/state", lambda: ((h200,), "580.159.04", "13.0"))
-    assert (machine.gpus, machine.driver, machine.cuda) == ((h200,), "580.159.04", "13.0")
+    nvidia = read_nvidia(recorded_nvml("h200"))
+    machine = read_machine(RecordedBox(BOXES / "h200"), "/state", lambda: nvidia)
+    assert (machine.gpus, machine.driver, machine.cuda) == (nvidia.gpus, "580.159.04", "13.0")
+    assert machine.unified_memory is False
     assert machine.cpu_model == "Intel(R) Xeon(R) Platinum 8480+"
     assert (machine.cpu_count, machine.disk) == (16, None)
     assert machine.memory.full_stall_pct is None
@@ -126,9 +105,7 @@ def test_an_ordinary_machine_has_no_gpu_and_no_swap() -> None:
 
 
 def test_a_processor_that_nothing_names_is_unknown(tmp_path: Path) -> None:
-    (tmp_path / "root" / "proc").mkdir(parents=True)
-    (tmp_path / "root" / "proc" / "meminfo").write_text("MemTotal: 9 kB\nMemFree: 3 kB\nMemAvailable: 4 kB\n")
-    (tmp_path / "uname").write_text("h 6.1 riscv64")
+    write_box(tmp_path)
     machine = read_machine(RecordedBox(tmp_path), "/state", no_gpus)
     assert machine.cpu_model is None
     assert (machine.memory.total_bytes, machine.memory.swap_total_bytes) == (9216, 0)
@@ -136,25 +113,20 @@ def test_a_processor_that_nothing_names_is_unknown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "MemTotal: 9 kB\nMemFree: 3 kB\n", "MemTotal: many kB\n"])
 def test_a_machine_that_does_not_tell_its_memory_is_an_error_with_a_next_step(tmp_path: Path, text: str) -> None:
-    (tmp_path / "root" / "proc").mkdir(parents=True)
-    (tmp_path / "root" / "proc" / "meminfo").write_text(text)
+    write_box(tmp_path, text)
     with fails(StokerError, "memory is unknown", "MemAvailable", "run Stoker on Linux"):
         read_memory(RecordedBox(tmp_path))
 
 
 def test_this_machine_is_read_without_an_error(tmp_path: Path) -> None:
     machine = read_machine(LocalBox(), str(tmp_path))
+    assert (machine.unified_memory is None) == (machine.gpus == ())
+    assert machine.details is None  # they take longer, and a plan does not ask
     assert 0 < machine.memory.available_bytes <= machine.memory.total_bytes
     assert machine.cpu_count >= 1
     assert machine.disk is not None
     assert 0 <= machine.disk.free_bytes <= machine.disk.total_bytes
     assert machine.engines["llamacpp"]
-
-
-def test_a_machine_without_a_driver_has_no_gpus() -> None:
-    gpus, driver, cuda = read_nvidia()
-    assert (driver is None) == (gpus == ())
-    assert (cuda is None) == (gpus == ())
 
 
 def test_a_package_that_is_not_installed_has_no_version() -> None:
@@ -177,6 +149,15 @@ def test_a_local_box_tells_none_where_there_is_nothing() -> None:
     assert box.run(("/no/such/program",)) is None
     assert box.run(("false",)) is None
     assert box.disk_bytes("/no/such/folder") is None
+    assert box.names("/no/such/folder") == []
+    assert box.find_program("no-such-program-of-ours") is None
+
+
+def test_a_local_box_lists_a_folder_in_order_and_finds_programs(tmp_path: Path) -> None:
+    for name in ("b", "a", ".hidden"):
+        (tmp_path / name).touch()
+    assert LocalBox().names(str(tmp_path)) == [".hidden", "a", "b"]
+    assert (LocalBox().find_program("ls") or "").endswith("/ls")
 
 
 def test_a_local_box_asks_programs_in_english() -> None:

@@ -81,9 +81,9 @@ def test_heads_that_differ_by_layer_make_the_cache_unknown(tmp_path: Path) -> No
     assert read_model(file).kv_bytes_per_token is None
 
 
-def test_kv_heads_that_differ_by_layer_make_the_cache_unknown(tmp_path: Path) -> None:
+def test_kv_heads_that_differ_by_layer_are_added_up(tmp_path: Path) -> None:
     file = write_gguf(tmp_path / "a.gguf", pairs=SHAPE, arrays={"llama.attention.head_count_kv": [8, 4, 8]})
-    assert read_model(file).kv_bytes_per_token is None
+    assert read_model(file).kv_bytes_per_token == (8 + 4 + 8) * (8 + 8) * 2
 
 
 def test_what_a_header_does_not_say_is_none(tmp_path: Path) -> None:

@@ -32,8 +32,11 @@ def test_the_wheel_is_small_and_holds_only_the_ggufs_of_the_demo(wheel: Path) ->
         models = {Path(name).name: files.getinfo(name).file_size for name in names if "demo_model" in name}
     assert set(models) == {"stoker-demo-Q8_0.gguf", "stoker-demo-draft-Q8_0.gguf"}
     assert models["stoker-demo-Q8_0.gguf"] > 5_000_000
-    assert not [name for name in names if name.endswith((".safetensors", ".toml", "test.py"))]
+    assert not [name for name in names if name.endswith((".safetensors", "pyproject.toml", "test.py"))]
     assert any(name.endswith("py.typed") for name in names)
+    assert any(name.endswith("rules/data/sglang/attention.toml") for name in names)
+    assert any(name.endswith("facts/catalogs/vllm/0.26.0.json") for name in names)
+    assert any(name.endswith("facts/boxes/gb10.json") for name in names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 

@@ -25,7 +25,7 @@ def make_checkpoint(**changes: Any) -> Model:
         "licence": "apache-2.0", "digest": "d" * 12, "format": "safetensors", "model_type": "mistral4",
         "repository": "mistralai/Mistral-Small-4-119B-2603-NVFP4", "cache": (CacheLayers("mla", 36, 11_520),), "layers": 36,
         "hidden_size": 4096, "vocabulary_size": 131_072, "experts": 128, "experts_per_token": 4, "has_vision": True,
-        "template_features": ("tools",),
+        "template_features": ("tools",), "layouts": ("transformers",),
     }  # fmt: skip
     return Model(**{**facts, **changes})
 

@@ -15,7 +15,10 @@ from stoker.cli import verbs
 from stoker.errors import StokerError
 
 # The order in which a newcomer meets them; a verb that is not named here comes last.
-ORDER = ("up", "ask", "status", "logs", "down", "facts", "serve", "completion")
+ORDER = (
+    "up", "ask", "status", "logs", "down", "plan", "lint", "import", "install", "flags", "rules", "facts", "serve",
+    "completion",
+)  # fmt: skip
 EPILOG = """\b
 First steps:
   stoker up                 serve the bundled demo model

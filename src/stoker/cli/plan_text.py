@@ -79,9 +79,8 @@ def findings_lines(findings: Iterable[Finding], rules: dict[str, Rule]) -> list[
         lines.append(f"{head} {one.what}" + (click.style(f"   {one.where}", dim=True) if one.where else ""))
         for name, text in (("why", one.why), ("fix", one.fix), ("rule", f"{one.rule} ({one.standing})")):
             lines += textwrap.wrap(f"{name}: {text}", WIDTH, initial_indent="         ", subsequent_indent="           ")
-        lines += [f"           {click.style(text, dim=True)}" for text in evidence_lines(rules[one.rule])] * (
-            one.rule in rules
-        )
+        if one.rule in rules:
+            lines += [f"           {click.style(text, dim=True)}" for text in evidence_lines(rules[one.rule])]
     return lines
 
 

@@ -65,6 +65,7 @@ class SgLang:
     program = ("python3", "-m", "sglang.launch_server")
     model_flag = "--model-path"
     formats = ("safetensors",)
+    layouts = ("transformers",)
     opens_unasked = False
     share_covers_activations = False
 

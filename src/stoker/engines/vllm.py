@@ -70,6 +70,7 @@ class Vllm:
     program = ("vllm", "serve")
     model_flag = "--model"
     formats = ("safetensors",)
+    layouts = ("transformers", "mistral")
     opens_unasked = True  # without --host it listens on every address
     share_covers_activations = True
 

@@ -1,23 +1,28 @@
-"""Reads the machine: processor, memory, GPUs, disk and engines."""
+"""Reads the machine: processor, memory, GPUs, system and engines. It stays quick: a plan and the daemon ask for it.
+
+What takes longer is in `facts.details`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from importlib import metadata
-from typing import Any
 
 from stoker.box import Box
 from stoker.facts.memory import read_memory
-from stoker.records import Disk, Gpu, Machine
+from stoker.facts.nvidia import Nvidia, read_nvidia
+from stoker.records import Disk, Machine
 
-GpuFacts = tuple[tuple[Gpu, ...], str | None, str | None]
+DMI = "/sys/class/dmi/id"
+MODPROBE_FOLDERS = ("/etc/modprobe.d", "/usr/lib/modprobe.d")
+ABOUT_NVIDIA = re.compile(r"^\s*([a-z]+\s.*\bnvidia.*)$", re.MULTILINE)
 
 
-def read_machine(box: Box, state_folder: str, read_gpus: Callable[[], GpuFacts] | None = None) -> Machine:
+def read_machine(box: Box, state_folder: str, read_gpus: Callable[[], Nvidia] = read_nvidia) -> Machine:
     """Returns what is known of the machine; whatever it does not tell is None."""
     host, kernel, arch = box.uname()
-    gpus, driver, cuda = (read_gpus or read_nvidia)()
+    nvidia = read_gpus()
     disk = box.disk_bytes(state_folder)
     return Machine(
         hostname=host,
@@ -26,11 +31,16 @@ def read_machine(box: Box, state_folder: str, read_gpus: Callable[[], GpuFacts] 
         cpu_model=_read_cpu_model(box),
         cpu_count=box.cpu_count(),
         memory=read_memory(box),
-        gpus=gpus,
-        driver=driver,
-        cuda=cuda,
+        gpus=nvidia.gpus,
+        driver=nvidia.driver,
+        cuda=nvidia.cuda,
         disk=Disk(state_folder, *disk) if disk else None,
         engines={"llamacpp": read_package_version("xllamacpp")},
+        unified_memory=nvidia.unified_memory,
+        os=_read_os(box),
+        product=_read_line(box, f"{DMI}/product_name"),
+        firmware=_read_line(box, f"{DMI}/bios_version"),
+        driver_options=_read_driver_options(box),
     )
 
 
@@ -49,44 +59,29 @@ def _read_cpu_model(box: Box) -> str | None:
     return " + ".join(dict.fromkeys(name.strip() for name in found)) or None  # GB10 has two kinds of core
 
 
-def read_nvidia() -> GpuFacts:
-    """Returns (GPUs, driver version, CUDA version of the driver) through NVML; empty without an NVIDIA driver."""
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return (), None, None
-    try:
-        gpus = tuple(_read_gpu(pynvml, index) for index in range(_ask(pynvml, pynvml.nvmlDeviceGetCount) or 0))
-        cuda = _ask(pynvml, pynvml.nvmlSystemGetCudaDriverVersion_v2)
-        version = None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}"
-        return gpus, _ask(pynvml, pynvml.nvmlSystemGetDriverVersion), version
-    finally:
-        pynvml.nvmlShutdown()
+def _read_os(box: Box) -> str | None:
+    """The distribution, and the maker's own system on top of it where there is one (DGX OS)."""
+    maker = box.read("/etc/dgx-release")
+    version = _value("DGX_OTA_VERSION", maker) or _value("DGX_SWBUILD_VERSION", maker)
+    names = (_value("PRETTY_NAME", box.read("/etc/os-release")), _value("DGX_PRETTY_NAME", maker), version)
+    return ", ".join(name for name in names if name) or None
 
 
-def _ask(pynvml: Any, question: Callable[..., Any], *words: Any) -> Any:
-    try:
-        return question(*words)
-    except pynvml.NVMLError:  # GB10 answers 'not supported' to memory and power-limit questions: unknown, not zero
-        return None
+def _value(name: str, text: str | None) -> str | None:
+    found = re.findall(rf"^{name}=[\"']?(.*?)[\"']?$", text or "", re.MULTILINE)
+    return found[-1] if found and found[-1] else None  # an update appends to the file, and the last one counts
 
 
-def _read_gpu(pynvml: Any, index: int) -> Gpu:
-    device = _ask(pynvml, pynvml.nvmlDeviceGetHandleByIndex, index)
-    if device is None:  # it fell off the bus, or we may not ask it; it is there all the same
-        return Gpu("a GPU that does not answer", None, None, None, None, None, None)
-    memory = _ask(pynvml, pynvml.nvmlDeviceGetMemoryInfo, device)
-    capability = _ask(pynvml, pynvml.nvmlDeviceGetCudaComputeCapability, device)
-    power_mw = _ask(pynvml, pynvml.nvmlDeviceGetPowerUsage, device)
-    limit_mw = _ask(pynvml, pynvml.nvmlDeviceGetEnforcedPowerLimit, device)
-    return Gpu(
-        name=_ask(pynvml, pynvml.nvmlDeviceGetName, device) or "NVIDIA GPU",
-        compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
-        memory_total_bytes=memory.total if memory else None,
-        memory_used_bytes=memory.used if memory else None,
-        power_w=power_mw / 1000 if power_mw is not None else None,
-        power_limit_w=limit_mw / 1000 if limit_mw is not None else None,
-        sm_clock_mhz=_ask(pynvml, pynvml.nvmlDeviceGetClockInfo, device, pynvml.NVML_CLOCK_SM),
-    )
+def _read_line(box: Box, path: str) -> str | None:
+    return (box.read(path) or "").strip() or None
+
+
+def _read_driver_options(box: Box) -> dict[str, tuple[str, ...]]:
+    """One of these files was seen to halve what CUDA sees of a GB10's memory (rule cuda-total-62gb-modprobe)."""
+    files = {name: f"{folder}/{name}" for folder in reversed(MODPROBE_FOLDERS) for name in box.names(folder)}
+    found: dict[str, tuple[str, ...]] = {}
+    for name, path in sorted(files.items()):
+        lines = ABOUT_NVIDIA.findall(box.read(path) or "") if name.endswith(".conf") else []
+        if lines:
+            found[path] = tuple(" ".join(line.split()) for line in lines)
+    return found

@@ -7,6 +7,9 @@ import socket
 
 import psutil
 
+from stoker.facts.processes import read_process_name
+from stoker.records import Listener
+
 
 def is_port_free(host: str, port: int) -> bool:
     """Tells whether a server could listen there now."""
@@ -27,15 +30,20 @@ def pick_free_port(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
+def read_listeners() -> tuple[Listener, ...]:
+    """Returns all TCP ports that somebody listens on, by number; a port on two addresses is two of them."""
+    found: set[tuple[int, str, int | None]] = set()
+    with contextlib.suppress(psutil.Error, OSError):
+        for one in psutil.net_connections("tcp"):
+            if one.laddr and one.status == psutil.CONN_LISTEN:
+                found.add((one.laddr[1], one.laddr[0], one.pid))
+    return tuple(
+        Listener(host, port, pid, read_process_name(pid))
+        for port, host, pid in sorted(found, key=lambda one: (*one[:2], one[2] or 0))
+    )
+
+
 def read_listener(port: int) -> str | None:
     """Returns who listens on a port as 'name (pid N)', or None where we may not know."""
-    with contextlib.suppress(psutil.Error, OSError):
-        for connection in psutil.net_connections("tcp"):
-            if (
-                connection.laddr
-                and connection.status == psutil.CONN_LISTEN
-                and connection.laddr[1] == port
-                and connection.pid
-            ):
-                return f"{psutil.Process(connection.pid).name()} (pid {connection.pid})"
-    return None
+    known = (one for one in read_listeners() if one.port == port and one.name)
+    return next((f"{one.name} (pid {one.pid})" for one in known), None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from stoker.errors import StokerError, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse
 from stoker.facts.boxes import read_box
 from stoker.facts.catalogs import find_catalog, load_all
 from stoker.facts.model import read_model
@@ -34,6 +34,8 @@ def lint_file(path: Path, box: str) -> list[Linted]:
     """Returns the findings on every launch in a file; raises WrongUse where it cannot be read or holds none."""
     try:
         recipes = read_written(_read(path), str(path))
+    except Refused:
+        raise
     except StokerError as problem:  # whatever cannot be read as a launch is not a fault that was found in one
         raise WrongUse(problem.what, why=problem.why, next_step=problem.next_step) from problem
     if not recipes:

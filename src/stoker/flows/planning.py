@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -11,13 +12,19 @@ from stoker.config import DEMO, Config, demo_model, is_hub_name, with_whole_path
 from stoker.engines import Engine, find, image_parts, version_in_tag
 from stoker.errors import Refused, WrongUse
 from stoker.facts.boxes import THIS, read_box
+from stoker.facts.catalogs import find_catalog
+from stoker.facts.flags import find_flag
+from stoker.facts.image import read_image
 from stoker.facts.machine import read_package_version
 from stoker.facts.model import read_model
-from stoker.plan.engine_choice import choose_engine
+from stoker.facts.venv import read_venv
+from stoker.plan.engine_choice import LLAMACPP, choose_engine
 from stoker.plan.ground import Ground, Knows
 from stoker.plan.report import check_report, make_report
+from stoker.plan.room import Claim
+from stoker.plan.situation import assumed_version
 from stoker.plan.wishes import name_for
-from stoker.records import Model, Plan, Report, Wish
+from stoker.records import Environment, Model, Plan, Report, Wish
 from stoker.rules.load import load_rules
 
 DEMO_MODEL = "stoker-demo"
@@ -53,7 +60,18 @@ def make_plan(wish: Wish) -> Plan:
             f"{plan.service} is to run in a container, which this version plans and does not start yet",
             next_step=f"`stoker plan {plan.service} --render docker` prints the command",
         )
+    _check_program(plan)
     return plan
+
+
+def _check_program(plan: Plan) -> None:
+    program = (plan.program or find(plan.engine).program)[0]
+    if plan.engine != LLAMACPP and shutil.which(program) is None:
+        raise Refused(
+            f"{plan.engine} is not installed here",
+            why=f"there is no program `{program}` on PATH",
+            next_step=f"set `program` of [service.{plan.service}] to its command, such as ['/opt/venv/bin/{program}', ...]",
+        )
 
 
 def report_on(wish: Wish, box: str = THIS) -> Report:
@@ -62,15 +80,28 @@ def report_on(wish: Wish, box: str = THIS) -> Report:
     return make_report(ground, knows)
 
 
-def read_ground(wish: Wish, box: str = THIS) -> tuple[Ground, Knows]:
+def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) -> tuple[Ground, Knows]:
     """Reads the models, the machine, the rules and the flags that a plan stands on."""
     _check_server(wish)
     machine, model = read_box(box), read_model(Path(wish.model))
     engine, because = choose_engine(wish, model, machine)
-    version = _read_version(find(engine), wish)
-    draft = _read_draft(wish)
-    rules = load_rules(engine)
-    return Ground(wish, model, draft, machine, rules, engine, because, wish.image, version), lambda flag: True
+    environment = _read_environment(wish) if box == THIS and engine != LLAMACPP else None
+    version = _read_version(find(engine), wish) or (environment.version if environment else None)
+    draft, rules = _read_draft(wish), load_rules(engine)
+    ground = Ground(wish, model, draft, machine, rules, engine, because, wish.image, version, running, environment)
+    if assumed := assumed_version(rules, ground.facts()):
+        ground = msgspec.structs.replace(ground, version=assumed)
+    catalog = find_catalog(engine, ground.version).catalog
+    return ground, lambda flag: catalog is None or find_flag(catalog, flag) is not None
+
+
+def _read_environment(wish: Wish) -> Environment | None:
+    """What the image or the program's virtual environment holds, where it is on this machine."""
+    local = LocalBox()
+    if wish.image:
+        return read_image(local, wish.image, "docker") or read_image(local, wish.image, "podman")
+    folder = Path(wish.program[0]).parent.parent if wish.program else None
+    return read_venv(local, str(folder)) if folder and (folder / "pyvenv.cfg").exists() else None
 
 
 def _read_version(engine: Engine, wish: Wish) -> str | None:
@@ -80,7 +111,7 @@ def _read_version(engine: Engine, wish: Wish) -> str | None:
         return version_in_tag(image_parts(wish.image)[1])
     argv = engine.version_argv(wish.server or (wish.program[0] if wish.program else None))
     if argv is None:
-        return read_package_version(engine.package) if engine.package else None
+        return read_package_version(engine.package) if engine.package and not wish.program else None
     printed = LocalBox().run(argv)
     return engine.parse_version(printed) if printed else None
 

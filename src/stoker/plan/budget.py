@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from stoker.plan.situation import is_unified
 from stoker.records import GIB, MIB, Budget, BudgetLine, Machine, Model, Pool, Record
 
 # Measured on x86-64 with build 11549 and the demo model: the server process holds 80 MiB before any weights, and its
@@ -81,7 +80,7 @@ def room_of(machine: Machine, parameters: Mapping[str, float]) -> Room:
     """Returns the room that an engine finds: the card's own memory, or what the whole machine shares."""
     system_bytes = int(parameters.get("system_gib", 0.0) * GIB)
     gpu = machine.gpus[0] if machine.gpus else None
-    if gpu is not None and not is_unified(machine) and gpu.memory_total_bytes is not None:
+    if gpu is not None and not machine.unified_memory and gpu.memory_total_bytes is not None:
         used = gpu.memory_used_bytes
         available = None if used is None else gpu.memory_total_bytes - used
         return Room(gpu.memory_total_bytes, gpu.memory_total_bytes - system_bytes, available, "gpu")

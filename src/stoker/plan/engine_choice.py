@@ -8,7 +8,8 @@ from stoker.plan.alternatives import fastest_engine
 from stoker.plan.wishes import USER
 from stoker.records import Machine, Model, Wish
 
-NAMED_IN_PROGRAM = {"sglang": "sglang", "vllm": "vllm", "llama": "llamacpp"}
+LLAMACPP = "llamacpp"
+NAMED_IN_PROGRAM = {"sglang": "sglang", "vllm": "vllm", "llama": LLAMACPP}
 
 
 def choose_engine(wish: Wish, model: Model, machine: Machine) -> tuple[str, str]:
@@ -28,8 +29,10 @@ def _said(wish: Wish) -> tuple[str, str] | None:
         return find(wish.engine).name, USER
     if wish.image is not None and (inside := engine_of_image(wish.image)):
         return inside, f"it is what {wish.image} holds"
-    program = " ".join((*wish.program, wish.server or "")).lower()
-    return next(((engine, "your program is one") for word, engine in NAMED_IN_PROGRAM.items() if word in program), None)
+    if wish.server is not None:
+        return LLAMACPP, "`server` names a llama-server"
+    words = " ".join(word.rsplit("/", 1)[-1] for word in wish.program).lower()  # a folder's name says nothing
+    return next(((engine, "your program is one") for word, engine in NAMED_IN_PROGRAM.items() if word in words), None)
 
 
 def _loading(model: Model) -> list[str]:

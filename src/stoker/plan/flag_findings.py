@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stoker.facts.flags import find_flag, read_lifetime, suggest_flag
+from stoker.facts.flags import find_flag, find_lifetimes, suggest_flag
 from stoker.plan.written.flags import Span, spans_of
 from stoker.records import Catalog, Finding, Flag, Lifetime
 
@@ -32,7 +32,7 @@ def _unknown(word: str, catalog: Catalog, others: Sequence[Catalog], exact: bool
     name = word.partition("=")[0]
     suggestion = suggest_flag(catalog, word, others)
     fix = f"write {suggestion.word}: {suggestion.because}" if suggestion else "leave it out"
-    lifetime = read_lifetime(others, name.replace("_", "-"))
+    lifetime = find_lifetimes(others).get(name.replace("_", "-"))
     return Finding(
         level="forbid" if exact else "warn",
         rule=UNKNOWN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stoker.plan.room import Claim
-from stoker.plan.situation import Facts, image_facts, machine_facts, model_facts
-from stoker.records import Machine, Model, Record, Rule, Setting, Wish
+from stoker.plan.situation import Facts, environment_facts, image_facts, machine_facts, model_facts
+from stoker.records import Environment, Machine, Model, Record, Rule, Setting, Wish
 
 Settings = dict[str, Setting]
 Knows = Callable[[str], bool]
@@ -25,10 +25,12 @@ class Ground(Record, frozen=True):
     image: str | None
     version: str | None
     running: tuple[Claim, ...] = ()
+    environment: Environment | None = None
 
     def facts(self) -> Facts:
         """Returns the facts by the rules' names."""
         facts: Facts = {"engine": self.engine, **(image_facts(self.image) if self.image else {})}
+        facts |= environment_facts(self.environment)
         if self.version:
             facts["version"] = self.version
         return facts | machine_facts(self.machine) | model_facts(self.model, self.draft, self.machine)

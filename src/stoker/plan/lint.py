@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -11,6 +11,7 @@ from stoker.engines import engine_of_image, find, names
 from stoker.plan.situation import (
     OPEN_HOSTS,
     Facts,
+    assumed_version,
     flag_facts,
     image_facts,
     machine_facts,
@@ -32,10 +33,20 @@ def lint_recipe(
 ) -> list[Finding]:
     """Returns what is wrong with a launch on a machine, the worst first, each with the place where it stands."""
     situation = recipe_facts(recipe, machine, model, catalog)
+    if version := assumed_version(rules, situation):
+        situation["version"] = version
     found = match_rules([rule for rule in rules if _concerns(rule, recipe)], situation)
-    where = f"{recipe.source}:{recipe.line}" if recipe.source and recipe.line else recipe.source
-    placed = [msgspec.structs.replace(finding, where=where) for finding in found]
-    return sorted(placed, key=lambda finding: LEVELS.index(finding.level))
+    return by_level(msgspec.structs.replace(finding, where=place_of(recipe)) for finding in found)
+
+
+def by_level(findings: Iterable[Finding]) -> list[Finding]:
+    """Returns findings with the worst first."""
+    return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
+
+
+def place_of(recipe: Recipe) -> str:
+    """Returns where a launch stands: 'FILE:LINE', or as much of it as is known."""
+    return f"{recipe.source}:{recipe.line}" if recipe.source and recipe.line else recipe.source
 
 
 def _concerns(rule: Rule, recipe: Recipe) -> bool:
@@ -50,7 +61,7 @@ def recipe_facts(recipe: Recipe, machine: Machine, model: Model | None = None, c
         facts["engine"] = recipe.engine
     if catalog is not None:
         facts.setdefault("version", catalog.version)
-    facts |= model_facts(model, None, machine) if model else _by_name(recipe.model)
+    facts |= model_facts(model, None, machine) if model else _by_name(recipe)
     flags = flags_of(recipe.words, catalog)
     facts |= flag_facts({name: _value(values) for name, values in flags.items()})
     facts |= {f"${name}": value for name, value in recipe.environment.items()}
@@ -67,13 +78,15 @@ def _value(values: tuple[str, ...]) -> str | bool | tuple[str, ...]:
     return True if not values else values[0] if len(values) == 1 else values
 
 
-def _by_name(name: str | None) -> Facts:
-    if not name:
+def _by_name(recipe: Recipe) -> Facts:
+    """What the names tell of a model that is not at hand: its own, and its folder's outside the container."""
+    if not recipe.model:
         return {}
-    folder = name.rstrip("/").rsplit("/", 1)[-1]
-    found = QUANTISATION.search(name)
-    facts: Facts = {"model": tuple(dict.fromkeys((name.lower(), folder.lower())))}
-    return facts | ({"quantisation": found[1].lower()} if found else {})
+    names = [recipe.model, *(host for host, inside in recipe.mounts if inside.rstrip("/") == recipe.model.rstrip("/"))]
+    folders = [name.rstrip("/").rsplit("/", 1)[-1] for name in names]
+    known = tuple(dict.fromkeys(name.lower() for name in (*names, *folders)))
+    found = QUANTISATION.search(" ".join(known))
+    return {"model": known} | ({"quantisation": found[1].lower()} if found else {})
 
 
 def _reachable(recipe: Recipe, facts: Mapping[str, object]) -> Facts:

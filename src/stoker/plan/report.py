@@ -13,7 +13,7 @@ from stoker.plan.ground import Ground, Knows
 from stoker.plan.room import Claim, to_stop
 from stoker.plan.serving import Served, plan_serving
 from stoker.plan.wishes import check_wish
-from stoker.records import Finding, Model, Plan, Report, say_bytes
+from stoker.records import Finding, Level, MissingFile, Model, Plan, Report, say_bytes
 
 TOO_BIG, NOT_NOW, NOT_WHOLE = "budget-does-not-fit", "budget-not-now", "model-not-whole"
 
@@ -26,10 +26,10 @@ def make_report(ground: Ground, knows: Knows) -> Report:
     model, others = ground.model, rank_alternatives(ground.model)
     if ground.engine == LLAMACPP:
         plan = choose_plan(ground.wish, model, ground.draft, ground.version)
-        return Report(plan, None, ground.engine_because, _of_model(model), others)
+        return Report(plan, None, ground.engine_because, _of_model(model, ground.engine), others)
     check_wish(ground.wish)
     served = plan_serving(ground, find(ground.engine), knows)
-    found = (*_of_model(model), *_of_budget(served, model, ground.running), *served.findings)
+    found = (*_of_model(model, ground.engine), *_of_budget(served, model, ground.running), *served.findings)
     return Report(_plan(ground, served), served.budget, ground.engine_because, found, others)
 
 
@@ -57,21 +57,23 @@ def _plan(ground: Ground, served: Served) -> Plan:
     )
 
 
-def _of_model(model: Model) -> tuple[Finding, ...]:
-    missing = tuple(
-        Finding(
-            "forbid", NOT_WHOLE, f"{model.name} lacks {file.name}", file.why or "no engine loads it without that file",
-            f"copy it from {file.take_from}" if file.take_from else "fetch it from the model's repository",
-        )
-        for file in model.missing
-    )  # fmt: skip
-    problems = tuple(
-        Finding(
-            "warn", NOT_WHOLE, problem, "the model's own files say so", "fetch the model again, or another release of it"
-        )
-        for problem in model.problems
+def _of_model(model: Model, engine: str) -> tuple[Finding, ...]:
+    """What the model's folder lacks, and what is wrong with it; what this engine loads without is only warned of."""
+    loads = bool(set(model.layouts) & set(find(engine).layouts))
+    missing = tuple(_missing(model, file, "warn" if loads else "forbid") for file in model.missing)
+    fix = "fetch what is missing" if model.missing else "fetch the model again, or another release of it"
+    return missing + tuple(
+        Finding("warn", NOT_WHOLE, problem, "its own files say so", fix, standing="measured") for problem in model.problems
     )
-    return missing + problems
+
+
+def _missing(model: Model, file: MissingFile, level: Level) -> Finding:
+    where = f"copy it from {file.take_from}" if file.take_from else "fetch it from the model's repository"
+    return Finding(
+        level, NOT_WHOLE, f"{model.name} lacks {file.name}", file.why or "no engine loads it without that file",
+        f"{where} (a guess by its name: look before you copy)" if file.take_from and file.is_guess else where,
+        standing="measured",
+    )  # fmt: skip
 
 
 def _of_budget(served: Served, model: Model, running: tuple[Claim, ...]) -> tuple[Finding, ...]:

@@ -53,9 +53,15 @@ def plan_serving(ground: Ground, engine: Engine, knows: Knows) -> Served:
 
 def _wished(wish: Wish) -> Settings:
     """What the user said in the engine's own words."""
-    flags = {f"--{name.lstrip('-').replace('_', '-')}": value for name, value in wish.flags.items()}
+    flags = {_flag_name(name): value for name, value in wish.flags.items()}
     said: dict[str, SettingValue] = {**flags, **{f"${name}": value for name, value in wish.environment.items()}}
     return {name: Setting(name, value, USER) for name, value in said.items()}
+
+
+def _flag_name(name: str) -> str:
+    """`gpu_memory_utilization` as `--gpu-memory-utilization`; the keys of an object keep their underscores."""
+    flag, dot, key = name.lstrip("-").partition(".")
+    return f"--{flag.replace('_', '-')}{dot}{key}"
 
 
 def _numbers(ground: Ground, user: Settings, first: Settings, engine: Engine) -> Settings:
@@ -96,6 +102,8 @@ def _load(ground: Ground, engine: Engine, numbers: Settings, user: Settings, par
     said = {name: setting.value for name, setting in user.items()}
     batch = next((said[flag] for flag in engine.spelling.get("batch_tokens", ()) if flag in said), None)
     kv_type = str(next((said[flag] for flag in engine.spelling.get("kv_type", ()) if flag in said), "auto"))
+    if kv_type == "auto":  # engines follow what the checkpoint asks for, and do not say so
+        kv_type = ground.model.cache_quantisation or kv_type
     return Load(
         model=ground.model,
         draft=ground.draft,

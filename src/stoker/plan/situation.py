@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 
 from stoker.engines import image_parts, version_in_tag
-from stoker.records import GIB, Machine, Model, Scalar, Setting
+from stoker.records import GIB, Environment, Machine, Model, Rule, Scalar, Setting
 from stoker.rules.compare import Value
+from stoker.rules.match import preferred
 
 Facts = dict[str, Value]
 NO_GPU = "none"
@@ -23,17 +24,27 @@ def machine_facts(machine: Machine) -> Facts:
         "driver": machine.driver,
         "cuda": machine.cuda,
         "sm": gpu.compute_capability if gpu else NO_GPU,
-        "unified": is_unified(machine),
+        "unified": machine.unified_memory,
+        "busy_clock_mhz": gpu.busy_clock_mhz if gpu else None,
+        "cuda_share": _cuda_share(machine),
     }
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def is_unified(machine: Machine) -> bool | None:
-    """Tells whether processor and GPU share one memory; None without a GPU.
+def _cuda_share(machine: Machine) -> float | None:
+    if machine.cuda_visible_bytes is None or not machine.unified_memory:
+        return None
+    return round(machine.cuda_visible_bytes / machine.memory.total_bytes, 3)
 
-    NVML knows no memory of a GB10's own and says so (see `facts.machine`).
-    """
-    return machine.gpus[0].memory_total_bytes is None if machine.gpus else None
+
+def environment_facts(environment: Environment | None) -> Facts:
+    """Returns what an image or a virtual environment on this machine tells of itself."""
+    if environment is None:
+        return {}
+    facts: Facts = {"version": environment.version}
+    if environment.kind == "image":
+        facts["image_arch"] = environment.arch
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def model_facts(model: Model, draft: Model | None, machine: Machine | None) -> Facts:
@@ -164,6 +175,14 @@ def share_facts(facts: Mapping[str, Value]) -> Facts:
     if not isinstance(share, float) or not isinstance(weights, float):
         return {}
     return {"share_below_weights": share < weights}
+
+
+def assumed_version(rules: Iterable[Rule], facts: Mapping[str, Value]) -> str | None:
+    """Returns the version that a build without one is judged by, where a rule tells it."""
+    if "version" in facts:
+        return None
+    found = preferred(rules, facts).get("version")
+    return str(found[0]) if found else None
 
 
 def setting_facts(settings: Iterable[Setting]) -> Facts:

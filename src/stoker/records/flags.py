@@ -30,7 +30,7 @@ class Suggestion(Record, frozen=True):
 
 
 class Lifetime(Record, frozen=True):
-    """In which of the known versions a word is a flag: None where it already was, or still is, at the end of what is known."""
+    """In which of the known versions a word is a flag: None where it was one in the oldest, or still is in the newest."""
 
     since: str | None
     until: str | None
@@ -44,7 +44,7 @@ class NearCatalog(Record, frozen=True):
 
 
 class Renamed(Record, frozen=True):
-    """A flag that goes by another name; `evidence` says how that is known, `old_works` whether the old word is still taken."""
+    """A flag that goes by another name, how that is known, and whether the old word is still taken."""
 
     before: str
     after: str
@@ -61,7 +61,10 @@ class Changed(Record, frozen=True):
 
 
 class CatalogChanges(Record, frozen=True):
-    """What is different between two versions of an engine, as seen from the earlier one."""
+    """What is different between two versions of an engine, as seen from the earlier one.
+
+    Of `choices` and `words`, before is what was lost and after what was won.
+    """
 
     engine: str
     before: str
@@ -71,5 +74,31 @@ class CatalogChanges(Record, frozen=True):
     renamed: tuple[Renamed, ...]
     defaults: tuple[Changed, ...]
     choices: tuple[Changed, ...]
+    words: tuple[Changed, ...]
     types: tuple[Changed, ...]
     deprecated: tuple[Changed, ...]
+
+
+class KnownVersions(Record, frozen=True):
+    """The versions of an engine of which the flags are known, oldest first."""
+
+    engine: str
+    versions: tuple[str, ...]
+
+
+class KnownFlag(Record, frozen=True):
+    """A flag, and the versions since which and until which it is known to exist."""
+
+    flag: Flag
+    since: str | None = None
+    until: str | None = None
+
+
+class FlagsView(Record, frozen=True):
+    """The flags of one version; `note` says what the version asked for was replaced by."""
+
+    engine: str
+    version: str
+    source: str
+    note: str
+    flags: tuple[KnownFlag, ...]

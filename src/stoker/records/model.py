@@ -27,7 +27,7 @@ class CacheLayers(Record, frozen=True):
 
 
 class MissingFile(Record, frozen=True):
-    """A file without which the model does not load, and the repository that has it, where that is known.
+    """A file without which the model does not load, or not everywhere, or cannot chat; and the repository that has it.
 
     `is_guess` says that the repository was made up from this one's name, and nothing else names it.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -62,7 +63,7 @@ def test_vllms_flags_become_fields_and_the_rest_stays_flags() -> None:
     assert (wish.port, wish.context, wish.parallel, wish.memory_share) == (8000, 4096, 8, 0.8)
     assert wish.flags == {"attention-backend": "triton", "enable-prefix-caching": True}
     assert wish.environment == {"FAST": "1"}
-    assert wish.mounts == ("~/.cache:/cache",)
+    assert wish.mounts == (f"{Path.home()}/.cache:/cache",)
     assert wish.served_name is None  # it is the service's own name
 
 
@@ -179,7 +180,7 @@ def test_a_model_inside_the_container_is_named_by_its_path_outside() -> None:
 def test_folders_that_are_mounted_are_named_in_full() -> None:
     mounts = (("./cache", "/a"), ("$HOME/x", "/b"), ("${HOME}", "/c"), ("volume", "/d"), ("$HOMES/x", "/e"))
     wish = wish_of(image="i", mounts=mounts, source="/srv/compose.yaml")
-    assert wish.mounts == ("/srv/cache:/a", "~/x:/b", "~:/c", "volume:/d", "$HOMES/x:/e")
+    assert wish.mounts == ("/srv/cache:/a", f"{Path.home()}/x:/b", f"{Path.home()}:/c", "volume:/d", "$HOMES/x:/e")
 
 
 def test_of_many_options_some_are_named() -> None:

@@ -20,7 +20,7 @@ FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
 SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 
 
-@click.command(help=HELP, short_help="Show the flags for a model, each with its reason, and whether it fits.")
+@click.command(help=HELP, short_help="Show the flags for a model, and why each.")
 @click.argument("target", required=False)
 @click.option("--on", "box", default="this", show_default=True, help="this, gb10, gb10-64, h200, pc, or a file.")
 @click.option("--engine", help="The engine: sglang, vllm or llamacpp; else the plan chooses.")
@@ -46,11 +46,12 @@ def plan(
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish, report_on, with_options
-    from stoker.flows.rendering import render_launch_text
 
     wish = with_options(find_wish(target, read_config(find_paths().config)), options)
     report = report_on(wish, box)
     if render is not None:
+        from stoker.flows.rendering import render_launch_text
+
         click.echo(render_launch_text(report, render).rstrip())
     elif as_json:
         say_json(report)
