@@ -8,6 +8,7 @@ from stoker.cli.show import table
 from stoker.records import Flag
 from stoker.records.flags import CatalogChanges, Changed, FlagsView, Renamed
 
+ANYTHING = "anything"  # what `flag_changes` says of a flag that has no list of values
 FEW = 8  # values that are shown of one flag; `--json` has them all
 
 
@@ -73,5 +74,7 @@ def _changed(one: Changed) -> str:
 
 
 def _values(one: Changed) -> str:
+    if ANYTHING in (one.before, one.after):
+        return f"{one.name}: now " + (f"only {one.after}" if one.before == ANYTHING else f"anything, not just {one.before}")
     lost, won = (f"{name} {values}" if values else "" for name, values in (("without", one.before), ("now", one.after)))
     return f"{one.name}: {'; '.join(part for part in (won, lost) if part)}"

@@ -18,9 +18,9 @@ def compare_catalogs(before: Catalog, after: Catalog, between: Sequence[Catalog]
     """Returns what is different in the later catalog; catalogs of versions in between help to follow a flag's name."""
     removed = [flag for flag in before.flags if not _finds(after, flag.name)]
     added = [flag for flag in after.flags if not _finds(before, flag.name)]
-    renamed = [*_moved(before, after), *_replaced(removed, after, [before, *between, after])]
-    said = {one.before for one in renamed}
-    renamed += _alike([flag for flag in removed if flag.name not in said], _not_in(added, renamed))
+    renamed = _moved(before, after)
+    renamed += _replaced(_not_yet(removed, renamed), after, [before, *between, after])
+    renamed += _alike(_not_yet(removed, renamed), _not_in(added, renamed))
     gone, come = {one.before for one in renamed}, {one.after for one in renamed}
     same = [(flag, found) for flag in before.flags if (found := _named(after, flag.name))]
     return CatalogChanges(
@@ -61,6 +61,11 @@ def _finds(catalog: Catalog, word: str) -> bool:
 
 def _named(catalog: Catalog, name: str) -> Flag | None:
     return next((flag for flag in catalog.flags if flag.name == name), None)
+
+
+def _not_yet(removed: list[Flag], renamed: list[Renamed]) -> list[Flag]:
+    said = {one.before for one in renamed}
+    return [flag for flag in removed if flag.name not in said]
 
 
 def _not_in(flags: list[Flag], renamed: list[Renamed]) -> list[Flag]:

@@ -61,7 +61,7 @@ def test_a_switch_takes_no_value_and_a_fixed_default_is_a_choice(engine: str, ve
     for flag in load_catalog(engine, version).flags:
         assert flag.type == "switch" or not flag.negated, flag
         assert flag.type != "switch" or not (flag.choices or flag.many or flag.named), flag
-        if flag.choices and flag.default is not None and not flag.many:
+        if flag.choices and flag.default is not None and not (flag.many or flag.deprecated):
             assert str(flag.default) in flag.choices or flag.default == "auto", flag
 
 
@@ -125,7 +125,7 @@ def test_what_changed_from_sglang_0_5_12_to_0_5_23() -> None:
     assert renamed["--cuda-graph-max-bs"] == "--cuda-graph-max-bs-decode"
     assert renamed["--disable-piecewise-cuda-graph"] == "--cuda-graph-backend-prefill=disabled"
     assert "--mamba-radix-cache-strategy" in renamed.values()
-    assert {"--attn-dp-size", "--linear-attn-verify-backend"} <= {flag.name for flag in changes.added}
+    assert {"--attention-data-parallel-size", "--linear-attn-verify-backend"} <= {flag.name for flag in changes.added}
     assert "--torchao-config" in {flag.name for flag in changes.removed}
     defaults = {one.name: (one.before, one.after) for one in changes.defaults}
     assert defaults["--encoder-transfer-backend"] == ("zmq_to_scheduler", "auto")
