@@ -39,7 +39,7 @@ def sglang_parser() -> argparse.ArgumentParser:
 
 def vllm_parser() -> argparse.ArgumentParser:
     """Returns the parser of `vllm serve`, as on a machine with CUDA."""
-    platforms = importlib.import_module("vllm.platforms")
+    platforms: Any = importlib.import_module("vllm.platforms")
     platforms._current_platform = importlib.import_module("vllm.platforms.interface").UnspecifiedPlatform()
     platforms._current_platform.device_type = "cuda"
     flexible = importlib.import_module("vllm.utils.argparse_utils").FlexibleArgumentParser

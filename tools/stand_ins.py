@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.metadata
+import importlib.util
 import re
 import sys
 import types
@@ -63,8 +64,8 @@ class StandInType(type(Protocol)):  # type: ignore[misc]  # of Protocol's type, 
     def __enter__(cls) -> Any:
         return cls
 
-    def __exit__(cls, *problem: object) -> bool:
-        return False
+    def __exit__(cls, *problem: object) -> None:
+        pass
 
     def register(cls, *given: Any, **named: Any) -> Any:
         """Takes registrations of any shape; a stand-in has no use for them."""

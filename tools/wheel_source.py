@@ -79,4 +79,4 @@ def open_wheel(url: str) -> zipfile.ZipFile:
     """Opens a wheel behind a URL, or in a file."""
     if "://" not in url:
         return zipfile.ZipFile(url)
-    return zipfile.ZipFile(io.BufferedReader(RemoteFile(url), READ_AHEAD_BYTES))
+    return zipfile.ZipFile(io.BufferedReader(RemoteFile(url), READ_AHEAD_BYTES))  # type: ignore[type-var]

@@ -29,8 +29,8 @@ class Box(Protocol):
     def find_program(self, name: str) -> str | None:
         """Returns the full path of a program on the search path, or None."""
 
-    def run(self, argv: Sequence[str]) -> str | None:
-        """Returns what the program printed, or None where it is missing, fails or outlasts `RUN_LIMIT_S`."""
+    def run(self, argv: Sequence[str], limit_s: float = RUN_LIMIT_S) -> str | None:
+        """Returns what the program printed, or None where it is missing, fails or outlasts `limit_s`."""
 
     def uname(self) -> tuple[str, str, str]:
         """Returns host name, kernel release and processor architecture."""
@@ -63,11 +63,11 @@ class LocalBox:
         """Searches the folders of PATH."""
         return shutil.which(name)
 
-    def run(self, argv: Sequence[str]) -> str | None:
+    def run(self, argv: Sequence[str], limit_s: float = RUN_LIMIT_S) -> str | None:
         """Runs a program to its end, without a shell and without input."""
         try:
             done = subprocess.run(
-                list(argv), capture_output=True, stdin=subprocess.DEVNULL, timeout=RUN_LIMIT_S, check=True,
+                list(argv), capture_output=True, stdin=subprocess.DEVNULL, timeout=limit_s, check=True,
                 env={**os.environ, "LC_ALL": "C"},  # the words that we look for are English
             )  # fmt: skip
         except (OSError, subprocess.SubprocessError):
@@ -116,7 +116,7 @@ class RecordedBox:
         places = (f"/{folder}/{name}" for folder in ("usr/local/bin", "usr/bin"))
         return next((place for place in places if (self.folder / "root" / place[1:]).exists()), None)
 
-    def run(self, argv: Sequence[str]) -> str | None:
+    def run(self, argv: Sequence[str], limit_s: float = RUN_LIMIT_S) -> str | None:
         """Returns the recorded output of these words."""
         try:
             return (self.folder / "run" / ("_".join(argv).replace("/", "-") + ".txt")).read_text()

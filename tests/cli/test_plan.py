@@ -27,7 +27,10 @@ IMAGE = "lmsysorg/sglang:nightly-dev-cu13-20260323-999bad5a"
 def mistral(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sparse folder of four layers and eight experts under the name of the real release."""
     folder = tmp_path_factory.mktemp("models") / "Mistral-Small-4-119B-2603-NVFP4"
-    beside: dict[str, Any] = {"tokenizer__json": checkpoints.tokenizer(), "tokenizer_config__json": {"chat_template": "{{ tools }}"}}
+    beside: dict[str, Any] = {
+        "tokenizer__json": checkpoints.tokenizer(),
+        "tokenizer_config__json": {"chat_template": "{{ tools }}"},
+    }
     return checkpoints.write_checkpoint(folder, checkpoints.mistral_4(4, 8), CONFIG, shards=3, **beside)
 
 

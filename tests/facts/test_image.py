@@ -133,9 +133,9 @@ class OtherStorageBox(LocalBox):
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
 
-    def run(self, argv: Any) -> str | None:
+    def run(self, argv: Any, limit_s: float = 60.0) -> str | None:
         """Runs a program with the other environment."""
-        done = subprocess.run(list(argv), env=self.environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(list(argv), env=self.environment, capture_output=True, text=True, check=False, timeout=limit_s)
         return None if done.returncode else done.stdout + done.stderr
 
 

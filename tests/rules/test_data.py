@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from stoker.errors import StokerError, WrongUse
+from stoker.facts.catalogs import load_all
+from stoker.facts.flags import find_flag
 from stoker.records import Rule
 from stoker.rules import FACTS
 from stoker.rules.compare import is_given_name
@@ -129,3 +131,13 @@ def test_a_release_is_known_by_the_model_it_is_of(name: str, model: str) -> None
 @pytest.mark.parametrize("name", ["org/unheard-of-7b", "", "qwen", "27b"])
 def test_another_models_rates_are_not_taken_for_it(name: str) -> None:
     assert measured_for(name) == []
+
+
+@every_rule
+def test_flags_that_a_rule_sets_exist_in_a_known_version_of_the_engine(rule: Rule) -> None:
+    engines = rule.when.get("engine") or rule.wrong.get("engine") or ()
+    for engine in (engines,) if isinstance(engines, str) else engines:
+        catalogs = load_all(str(engine))
+        for name in (*rule.use, *rule.prefer):
+            if name.startswith("--") and catalogs:
+                assert any(find_flag(catalog, name) for catalog in catalogs), f"{rule.id} sets {name}, which {engine} lacks"

@@ -17,7 +17,7 @@ SPELLING = {
     "context": ("--max-model-len",),
     "parallel": ("--max-num-seqs",),
     "memory_share": ("--gpu-memory-utilization",),
-    "graph_sizes": ("--cudagraph-capture-sizes", "--cuda-graph-sizes"),
+    "graph_sizes": ("--cudagraph-capture-sizes",),
     "graph_batch": ("--max-cudagraph-capture-size",),
     "batch_tokens": ("--max-num-batched-tokens",),
     "kv_type": ("--kv-cache-dtype",),

@@ -23,6 +23,7 @@ from stoker.records import Catalog, Flag, Spelling
 
 # What makes each print all of its options; a bare `--help` of vLLM prints the names of its groups.
 HELP_WORDS = {"llamacpp": ("--help",), "sglang": ("--help",), "vllm": ("--help=all",)}
+HELP_LIMIT_S = 120.0  # SGLang and vLLM import torch before they print their help: 10 to 40 s from a cold disk
 PYTHON_SPELLINGS: tuple[Spelling, ...] = ("equals", "prefixes")
 SPELLINGS: dict[str, tuple[Spelling, ...]] = {
     "llamacpp": ("underscores",),
@@ -46,7 +47,7 @@ def read_engine_flags(box: Box, engine: str, program: Sequence[str], version: st
     if (known := _read_cached(file)) is not None:
         return known
     argv = (*program, *HELP_WORDS[engine])
-    printed = box.run(argv)
+    printed = box.run(argv, limit_s=HELP_LIMIT_S)
     if printed is None:
         why = "it is missing, ended with an error, or took too long"
         raise StokerError(f"`{' '.join(argv)}` did not print the flags of {engine}", why=why)

@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 
 from stoker.box import LocalBox
-from stoker.config import DEMO, Config, demo_model, is_hub_name, with_whole_paths
+from stoker.config import DEMO, Config, demo_model, find_paths, is_hub_name, with_whole_paths
 from stoker.engines import Engine, find, image_parts, version_in_tag
-from stoker.errors import Refused, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse
 from stoker.facts.boxes import THIS, read_box
 from stoker.facts.catalogs import find_catalog
+from stoker.facts.engine_help import read_engine_flags
 from stoker.facts.flags import find_flag
 from stoker.facts.image import read_image
 from stoker.facts.machine import read_package_version
@@ -24,8 +25,9 @@ from stoker.plan.report import check_report, make_report
 from stoker.plan.room import Claim
 from stoker.plan.situation import assumed_version
 from stoker.plan.wishes import name_for
-from stoker.records import Environment, Model, Plan, Report, Wish
+from stoker.records import Catalog, Environment, Model, Plan, Report, Wish
 from stoker.rules.load import load_rules
+from stoker.rules.match import preferred
 
 DEMO_MODEL = "stoker-demo"
 
@@ -74,9 +76,14 @@ def _check_program(plan: Plan) -> None:
         )
 
 
-def report_on(wish: Wish, box: str = THIS) -> Report:
-    """Returns everything that is to be said of a wish on a machine; raises Refused where it contradicts itself."""
+def report_on(wish: Wish, box: str = THIS, in_container: bool = False) -> Report:
+    """Returns everything that is to be said of a wish on a machine; raises Refused where it contradicts itself.
+
+    `in_container` takes the image that a rule names for this machine, where the wish names none.
+    """
     ground, knows = read_ground(wish, box)
+    if in_container and wish.image is None and (found := preferred(ground.rules, ground.facts()).get("image")):
+        ground, knows = read_ground(msgspec.structs.replace(wish, image=str(found[0])), box)
     return make_report(ground, knows)
 
 
@@ -91,8 +98,20 @@ def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) ->
     ground = Ground(wish, model, draft, machine, rules, engine, because, wish.image, version, running, environment)
     if assumed := assumed_version(rules, ground.facts()):
         ground = msgspec.structs.replace(ground, version=assumed)
-    catalog = find_catalog(engine, ground.version).catalog
+    catalog = _find_flags(ground, box)
     return ground, lambda flag: catalog is None or find_flag(catalog, flag) is not None
+
+
+def _find_flags(ground: Ground, box: str) -> Catalog | None:
+    """The flags of the engine's version: those shipped, else those that the user's own engine prints, else the nearest."""
+    near, wish = find_catalog(ground.engine, ground.version), ground.wish
+    program = (wish.server,) if wish.server else wish.program
+    if box != THIS or not program or not near.why:
+        return near.catalog
+    try:
+        return read_engine_flags(LocalBox(), ground.engine, program, ground.version, find_paths().state / "flags")
+    except (StokerError, OSError):  # it will say so itself when it is started
+        return near.catalog
 
 
 def _read_environment(wish: Wish) -> Environment | None:

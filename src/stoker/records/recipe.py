@@ -44,10 +44,10 @@ class Flag(Record, frozen=True):
     """One option of an engine's command line.
 
     `name` is the long one with its dashes, `--attention-backend`; `aliases` mean the same and `negated` the opposite of
-    it. It takes `choices` alone where there are any; `named` are values that it tells of while taking others too, such as
-    those that a plug-in adds. `default` is None where there is none or it is worked out at start; lists and objects are written as JSON. A
-    `count` may be written `8k` or `auto`. `many` means that several words may follow, `optional` that none need to.
-    `deprecated` is empty, or says what to write instead as far as the engine tells.
+    it. It takes `choices` alone where there are any; `named` are values that it tells of while taking others too, such
+    as those that a plug-in adds. `default` is None where there is none or it is worked out at start; lists and objects
+    are written as JSON. A `count` may be written `8k` or `auto`. `many` means that several words may follow, `optional`
+    that none need to. `deprecated` is empty, or says what to write instead as far as the engine tells.
     """
 
     name: str

@@ -45,6 +45,7 @@ ARGUMENTS = """
             add("--on", action=argparse.BooleanOptionalAction, default=True)
             add("--old", help="Deprecated: use --kind instead.")
             add("--hidden", help=argparse.SUPPRESS, default=argparse.SUPPRESS)
+            add("--served-model-name", required=True)
             add("--cuda", default={cuda})
 """
 KINDS = """
@@ -86,7 +87,7 @@ def test_the_parser_of_a_wheel_is_read_where_it_cannot_run(tmp_path: Path) -> No
     assert flags["--on"] == Flag("--on", "switch", negated=("--no-on",), default=True)
     assert flags["--old"].deprecated == "use --kind"
     assert flags["--hidden"] == Flag("--hidden")
-    assert set(catalog.spellings) == {"equals"}, "the parser has none of the words that the others are tried with"
+    assert set(catalog.spellings) == {"equals", "prefixes"}
 
 
 @pytest.mark.parametrize("cuda", ["torch_like.cuda.device_count()", "list(torch_like.cuda.names())[0]"])

@@ -201,8 +201,8 @@ def test_what_an_engine_says_of_old_flags_is_understood(told: str, said: str) ->
 
 
 PIECES = st.sampled_from(
-    ["  --flag", "  -f", "-f,   --flag", " N", " {a,b}", " [X ...]", "  ", "\n", "\t", "(default: ", ")", "'", "[", "{", "--",
-     "-", ", ", "text", "use --x", "Deprecated", "the argument has been removed. ", "\x00", "é", "default: 'a", "]"]
+    ["  --flag", "  -f", "-f,   --flag", " N", " {a,b}", " [X ...]", "  ", "\n", "\t", "(default: ", ")", "'", "[", "{",
+     "--", "-", ", ", "text", "use --x", "Deprecated", "the argument has been removed. ", "\x00", "é", "default: 'a", "]"]
 )  # fmt: skip
 GARBAGE = st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=40).map("".join))
 

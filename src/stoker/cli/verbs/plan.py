@@ -17,6 +17,7 @@ Example:
 """
 
 FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
+CONTAINERS = ("docker", "podman", "compose", "quadlet")
 SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 
 
@@ -48,7 +49,7 @@ def plan(
     from stoker.flows.planning import find_wish, report_on, with_options
 
     wish = with_options(find_wish(target, read_config(find_paths().config)), options)
-    report = report_on(wish, box)
+    report = report_on(wish, box, in_container=render in CONTAINERS)
     if render is not None:
         from stoker.flows.rendering import render_launch_text
 
