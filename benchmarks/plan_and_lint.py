@@ -32,7 +32,8 @@ CONFIG = {
 
 def write_model(folder: Path) -> Path:
     """Writes the sparse model."""
-    beside: dict[str, Any] = {"tokenizer__json": checkpoints.tokenizer(), "tokenizer_config__json": {"chat_template": "{{ tools }}"}}
+    template = {"chat_template": "{{ tools }}"}
+    beside: dict[str, Any] = {"tokenizer__json": checkpoints.tokenizer(), "tokenizer_config__json": template}
     return checkpoints.write_checkpoint(
         folder / "Mistral-Small-4-NVFP4", checkpoints.mistral_4(), CONFIG, shards=13, **beside
     )

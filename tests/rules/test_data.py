@@ -136,7 +136,7 @@ def test_another_models_rates_are_not_taken_for_it(name: str) -> None:
 @every_rule
 def test_flags_that_a_rule_sets_exist_in_a_known_version_of_the_engine(rule: Rule) -> None:
     engines = rule.when.get("engine") or rule.wrong.get("engine") or ()
-    for engine in (engines,) if isinstance(engines, str) else engines:
+    for engine in engines if isinstance(engines, tuple) else (engines,):
         catalogs = load_all(str(engine))
         for name in (*rule.use, *rule.prefer):
             if name.startswith("--") and catalogs:
