@@ -105,11 +105,10 @@ def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) ->
 def _find_flags(ground: Ground, box: str) -> Catalog | None:
     """The flags of the engine's version: those shipped, else those that the user's own engine prints, else the nearest."""
     near, wish = find_catalog(ground.engine, ground.version), ground.wish
-    program = (wish.server,) if wish.server else wish.program
-    if box != THIS or not program or not near.why:
+    if box != THIS or not wish.program or not near.why or ground.engine == LLAMACPP:
         return near.catalog
     try:
-        return read_engine_flags(LocalBox(), ground.engine, program, ground.version, find_paths().state / "flags")
+        return read_engine_flags(LocalBox(), ground.engine, wish.program, ground.version, find_paths().state / "flags")
     except (StokerError, OSError):  # it will say so itself when it is started
         return near.catalog
 
