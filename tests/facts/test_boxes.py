@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -58,3 +60,19 @@ def test_a_machine_that_is_not_known_is_answered_with_those_that_are(tmp_path: P
     file.write_text('{"hostname": 3}')
     with fails(WrongUse, "does not describe a machine", "hostname"):
         read_box(str(file))
+
+
+@pytest.mark.parametrize("memory", [{"total_bytes": 0}, {"total_bytes": -1}, {"available_bytes": 2**60}])
+def test_a_machine_whose_memory_cannot_be_is_refused(tmp_path: Path, memory: dict[str, int]) -> None:
+    tree = json.loads((SHIPPED / "gb10.json").read_text())
+    tree["memory"] |= memory
+    (tmp_path / "odd.json").write_text(json.dumps(tree))
+    with fails(WrongUse, "does not describe a machine"):
+        read_box(str(tmp_path / "odd.json"))
+
+
+def test_a_device_or_a_pipe_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for name in ("/dev/zero", str(tmp_path / "pipe.json")):
+        with fails(WrongUse, "does not describe a machine", "no ordinary file"):
+            read_box(name)

@@ -8,7 +8,7 @@ from stoker.engines import find, image_parts, version_in_tag
 from stoker.facts.boxes import read_box
 from stoker.plan.ground import Ground
 from stoker.plan.report import make_report
-from stoker.records import CacheLayers, Machine, Model, Report, Rule, Wish
+from stoker.records import CacheLayers, Machine, Model, NearCatalog, Report, Rule, Wish
 from stoker.rules.load import load_rules
 
 GB = 10**9
@@ -47,18 +47,20 @@ QWEN = make_checkpoint(
 
 def make_ground(engine: str, model: Model = MISTRAL, draft: Model | None = None, **changes: Any) -> Ground:
     """Returns what a plan stands on; `changes` are of the ground, or of the wish."""
-    of_ground = {name: changes.pop(name) for name in ("machine", "rules", "version") if name in changes}
+    of_ground = {name: changes.pop(name) for name in ("machine", "rules", "version", "near", "running") if name in changes}
     image = changes.get("image")
     machine: Machine = of_ground.get("machine", GB10)
     rules: tuple[Rule, ...] = of_ground.get("rules", load_rules(engine))
     version = of_ground.get("version") or (version_in_tag(image_parts(image)[1]) if image else None)
     wish = Wish(name="coder", model=model.path, engine=engine, **changes)
-    return Ground(wish, model, draft, machine, rules, find(engine).name, "asked for", image, version)
+    near = of_ground.get("near", NearCatalog(None))
+    running = of_ground.get("running", ())
+    return Ground(wish, model, draft, machine, rules, find(engine).name, "asked for", image, version, near, running)
 
 
 def report_of(engine: str, model: Model = MISTRAL, draft: Model | None = None, **changes: Any) -> Report:
     """Returns the report on such a ground, with an engine that knows every flag."""
-    return make_report(make_ground(engine, model, draft, **changes), lambda flag: True)
+    return make_report(make_ground(engine, model, draft, **changes))
 
 
 def settings_of(report: Report) -> dict[str, object]:

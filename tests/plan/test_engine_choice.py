@@ -20,10 +20,21 @@ def test_a_gguf_is_served_by_llama_cpp() -> None:
 
 
 def test_the_engine_that_was_measured_fastest_is_taken() -> None:
-    engine, because = choose_engine(wish(), MISTRAL, GB10)
+    engine, because = choose_engine(wish(draft="/eagle"), MISTRAL, GB10)
     assert engine == "sglang"
     assert "41 tok/s with eagle measured" in because
     assert choose_engine(wish(), QWEN, GB10)[0] == "sglang"
+
+
+def test_what_needs_a_draft_does_not_count_where_there_is_none() -> None:
+    engine, because = choose_engine(wish(), MISTRAL, GB10)
+    assert engine == "vllm"
+    assert "31.07 tok/s measured" in because
+
+
+def test_an_image_of_another_engine_than_the_one_asked_for_is_refused() -> None:
+    with fails(Refused, "`engine` is vllm", "holds sglang"):
+        choose_engine(wish(engine="vllm", image="lmsysorg/sglang:latest"), MISTRAL, GB10)
 
 
 def test_a_model_that_nobody_measured_gets_the_most_general_engine_and_says_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -24,10 +25,11 @@ from known import (
 
 from stoker.engines import find
 from stoker.errors import Refused
+from stoker.facts.catalogs import find_catalog
 from stoker.plan.report import check_report, make_report
-from stoker.plan.serving import plan_serving
-from stoker.records import GIB
-from support import fails
+from stoker.plan.room import Claim
+from stoker.records import GIB, MissingFile
+from support import fails, make_model
 
 
 def test_the_flags_that_served_for_a_month_are_planned_again() -> None:
@@ -142,11 +144,12 @@ def test_a_card_of_its_own_is_budgeted_by_its_own_memory() -> None:
 
 
 def test_a_flag_that_the_version_lacks_is_not_planned_and_its_older_name_is() -> None:
-    ground = make_ground("sglang", draft=EAGLE)
-    served = plan_serving(ground, find("sglang"), lambda flag: flag != "--cuda-graph-max-bs-decode")
-    names = {setting.name for setting in served.settings}
-    assert "--cuda-graph-max-bs" in names
-    assert "--cuda-graph-max-bs-decode" not in names
+    older = settings_of(report_of("sglang", draft=EAGLE, version="0.5.12", near=find_catalog("sglang", "0.5.12")))
+    newer = settings_of(report_of("sglang", draft=EAGLE, version="0.5.23", near=find_catalog("sglang", "0.5.23")))
+    assert "--cuda-graph-max-bs" in older
+    assert "--cuda-graph-max-bs-decode" not in older
+    assert "--cuda-graph-max-bs-decode" in newer
+    assert "--cuda-graph-max-bs" not in newer
 
 
 def test_the_same_ground_gives_the_same_plan() -> None:
@@ -165,12 +168,12 @@ def test_ways_that_others_measured_are_ranked() -> None:
 @given(
     engine=st.sampled_from(["sglang", "vllm"]),
     size_gb=st.integers(1, 300),
-    context=st.integers(64, 2_000_000),
+    context=st.integers(64, 1_048_576),
     parallel=st.integers(1, 512),
 )
 def test_any_plan_stays_within_the_machine_or_is_refused(engine: str, size_gb: int, context: int, parallel: int) -> None:
     model = make_checkpoint(file_bytes=size_gb * GB)
-    report = make_report(make_ground(engine, model, context=context, parallel=parallel), lambda flag: True)
+    report = make_report(make_ground(engine, model, context=context, parallel=parallel))
     budget = report.budget
     assert budget is not None
     assert budget.fits_machine == (not any(finding.rule == "budget-does-not-fit" for finding in report.findings))
@@ -185,3 +188,51 @@ def test_a_smaller_machine_gets_a_smaller_share_of_the_same_model() -> None:
     shares = [settings_of(report_of("vllm", small, machine=one))["--gpu-memory-utilization"] for one in (GB10, GB10_64)]
     assert float(str(shares[0])) < float(str(shares[1])) <= 0.82
     assert MISTRAL.file_bytes > small.file_bytes
+
+
+def test_a_gguf_is_budgeted_and_judged_too() -> None:
+    big = make_model(file_bytes=200 * GB, path="/models/big.gguf")
+    report = report_of("llamacpp", big, machine=GB10_64)
+    assert report.budget is not None
+    assert not report.budget.fits_machine
+    with fails(Refused, "does not fit this machine"):
+        check_report(report)
+    small = report_of("llamacpp", make_model(), machine=GB10_64)
+    assert small.budget is not None
+    assert small.budget.total_bytes == small.plan.memory_need_bytes
+    assert check_report(small) == small.plan
+
+
+@pytest.mark.parametrize("changes", [{"memory_share": 0.5}, {"image": "ghcr.io/ggml-org/llama.cpp:server"}])
+def test_what_llama_cpp_would_ignore_is_refused(changes: dict[str, Any]) -> None:
+    with fails(Refused, "llama.cpp is planned without it"):
+        report_of("llamacpp", make_model(), **changes)
+
+
+def test_what_no_engine_may_have_is_said_beside_what_it_takes() -> None:
+    budget = report_of("sglang").budget
+    assert budget is not None
+    assert [line.name for line in budget.kept] == ["system", "reserve"]
+    assert budget.usable_bytes + sum(line.need_bytes for line in budget.kept) == GB10.memory.total_bytes
+
+
+def test_a_model_that_no_loader_of_the_engine_takes_is_refused_and_one_that_lacks_a_little_is_not() -> None:
+    cut = make_checkpoint(problems=("model-00002-of-00013.safetensors is cut short",), layouts=())
+    report = report_of("vllm", cut)
+    assert [(one.level, one.what) for one in report.findings if one.rule == "model-not-whole"] == [
+        ("forbid", "model-00002-of-00013.safetensors is cut short")
+    ]
+    lacking = make_checkpoint(missing=(MissingFile("chat_template.jinja", "org/base", is_guess=True),))
+    [finding] = [one for one in report_of("vllm", lacking).findings if one.rule == "model-not-whole"]
+    assert finding.level == "warn"
+    assert "a guess by its name" in finding.fix
+
+
+def test_what_has_to_stop_is_named() -> None:
+    busy = GB10.memory.__class__(GB10.memory.total_bytes, 20 * GIB, 19 * GIB, GIB, 0, 0)
+    machine = GB10.__class__(**{name: getattr(GB10, name) for name in GB10.__struct_fields__} | {"memory": busy})
+    running = (Claim("voxtral", 103 * GIB), Claim("comfyui", 13 * GIB))
+    report = report_of("sglang", machine=machine, running=running)
+    [finding] = [one for one in report.findings if one.rule == "budget-not-now"]
+    assert finding.fix == "stop voxtral"
+    assert "one-heavy-service-at-a-time" in {one.rule for one in report.findings}

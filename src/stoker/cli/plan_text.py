@@ -6,9 +6,10 @@ import textwrap
 from collections.abc import Iterable
 
 import click
+import msgspec
 
 from stoker.cli.show import table
-from stoker.records import Alternative, Budget, Finding, Report, Rule, Setting, say_bytes
+from stoker.records import Alternative, Budget, Finding, Plan, Report, Rule, Setting, say_bytes
 from stoker.rules.load import load_rules
 
 COLOURS = {"forbid": "red", "warn": "yellow", "note": "cyan"}
@@ -23,11 +24,23 @@ def plan_text(report: Report, explain: bool, alternatives: bool) -> str:
     lines = [f"{click.style(plan.service, bold=True)}  {plan.engine}{version}: {report.engine_because or 'as before'}", ""]
     lines += _memory(report.budget, explain) if report.budget else [f"memory  {plan.memory_because}", ""]
     rules = {rule.id: rule for rule in load_rules(plan.engine)}
+    lines += _own_words(plan) if explain else []
     lines += _settings(plan.settings, rules, explain)
     lines += ["", *findings_lines(report.findings, rules if explain else {})] if report.findings else []
     if alternatives:
         lines += ["", *_alternatives(report.alternatives)]
     return "\n".join(lines)
+
+
+def _own_words(plan: Plan) -> list[str]:
+    """What every launch is told, whatever the plan: where the model is, what it is called, and who may reach it."""
+    port = str(plan.port) if plan.port else "a free one"
+    rows = [
+        ("  model", plan.model_path, "the files that you named"),
+        ("  name", plan.model, "what clients ask for; the gateway answers for no other"),
+        ("  address", f"127.0.0.1, port {port}", "the engine is reached through the gateway alone"),
+    ]
+    return [table(("  launch", "", ""), rows), ""]
 
 
 def _memory(budget: Budget, explain: bool) -> list[str]:
@@ -39,7 +52,8 @@ def _memory(budget: Budget, explain: bool) -> list[str]:
     if budget.kv_requests is not None and budget.kv_tokens is not None:
         lines.append(f"        the cache holds {budget.kv_tokens:,} tokens, {budget.kv_requests:g} full contexts")
     if explain:
-        rows = [(f"  {line.name}", say_bytes(line.need_bytes), line.because) for line in budget.lines if line.need_bytes]
+        parts = [*budget.lines, *(msgspec.structs.replace(line, name=f"({line.name})") for line in budget.kept)]
+        rows = [(f"  {line.name}", say_bytes(line.need_bytes), line.because) for line in parts if line.need_bytes]
         lines += [table(("  part", "bytes", "how it was counted"), rows)]
     return [*lines, *(f"        unknown, and not counted: {what}" for what in budget.unknown), ""]
 

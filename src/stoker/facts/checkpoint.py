@@ -26,7 +26,7 @@ from stoker.facts.quantisation import name_cache_quantisation, name_quantisation
 from stoker.facts.readme import Card, read_card
 from stoker.facts.template import read_template, template_features
 from stoker.facts.tokenizer import read_vocabulary
-from stoker.facts.weights import Weights, find_weights, read_weights
+from stoker.facts.weights import WITHOUT_INDEX, Weights, find_weights, read_weights
 from stoker.records import Model
 
 QUANTISATION_FILE = "hf_quant_config.json"
@@ -64,6 +64,7 @@ def _read(folder: Path) -> Model:
     problems: list[str] = []
     weights = read_weights(find_weights(folder, problems), problems)
     _check_readable(folder, weights)
+    are_whole = not [problem for problem in problems if WITHOUT_INDEX not in problem]
     config = _read_config(folder, weights, problems)
     counts = _count(config, weights)
     repository, revision = name_of(folder)
@@ -86,7 +87,9 @@ def _read(folder: Path) -> Model:
         bytes_by_type=counts.bytes_by_type,
         cache_quantisation=name_cache_quantisation(config.quantisation),
     )
-    return _with_files(_with_shape(model, config, counts, weights, problems), folder, weights, problems)
+    shaped = _with_files(_with_shape(model, config, counts, weights, problems), folder, weights, problems)
+    loads = are_whole and bool(config.shape.architecture)
+    return shaped if loads else msgspec.structs.replace(shaped, layouts=())  # whatever else is there: nothing loads it
 
 
 def _check_readable(folder: Path, weights: Weights) -> None:

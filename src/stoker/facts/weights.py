@@ -18,6 +18,7 @@ NATIVE = "consolidated"  # what Mistral calls its own format's files
 NUMBERED = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.safetensors")
 LISTED = 4
 MOST_SHARDS = 9999
+WITHOUT_INDEX = "files of weights and no model.safetensors.index.json that says which tensor is where"
 
 
 class _Totals(msgspec.Struct):
@@ -61,7 +62,7 @@ def find_weights(folder: Path, problems: list[str]) -> Found:
     own = [name for name in names if not name.startswith(NATIVE)] or names
     absent = {name for name in own if name not in there} | _missing_numbers(own)
     if len(own) > 1 and not own[0].startswith(NATIVE):
-        problems.append(f"{len(own)} files of weights and no model.safetensors.index.json that says which tensor is where")
+        problems.append(f"{len(own)} {WITHOUT_INDEX}")
     return Found(tuple(folder / name for name in own if name in there), tuple(sorted(absent)))
 
 

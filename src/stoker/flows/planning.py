@@ -14,18 +14,17 @@ from stoker.errors import Refused, StokerError, WrongUse
 from stoker.facts.boxes import THIS, read_box
 from stoker.facts.catalogs import find_catalog
 from stoker.facts.engine_help import read_engine_flags
-from stoker.facts.flags import find_flag
 from stoker.facts.image import read_image
 from stoker.facts.machine import read_package_version
 from stoker.facts.model import read_model
 from stoker.facts.venv import read_venv
 from stoker.plan.engine_choice import LLAMACPP, choose_engine
-from stoker.plan.ground import Ground, Knows
+from stoker.plan.ground import Ground
 from stoker.plan.report import check_report, make_report
 from stoker.plan.room import Claim
 from stoker.plan.situation import assumed_version
 from stoker.plan.wishes import name_for
-from stoker.records import Catalog, Environment, Model, Plan, Report, Wish
+from stoker.records import Environment, Model, NearCatalog, Plan, Report, Wish
 from stoker.rules.load import load_rules
 from stoker.rules.match import preferred
 
@@ -76,41 +75,51 @@ def _check_program(plan: Plan) -> None:
         )
 
 
-def report_on(wish: Wish, box: str = THIS, in_container: bool = False) -> Report:
+def report_on(wish: Wish, box: str = THIS, in_container: bool = False, running: tuple[Claim, ...] = ()) -> Report:
     """Returns everything that is to be said of a wish on a machine; raises Refused where it contradicts itself.
 
-    `in_container` takes the image that a rule names for this machine, where the wish names none.
+    `in_container` takes the image that a rule names for this machine, where the wish names none. `running` are the
+    services whose memory would come back if they stopped.
     """
-    ground, knows = read_ground(wish, box)
+    ground = read_ground(wish, box, running)
     if in_container and wish.image is None and (found := preferred(ground.rules, ground.facts()).get("image")):
-        ground, knows = read_ground(msgspec.structs.replace(wish, image=str(found[0])), box)
-    return make_report(ground, knows)
+        ground = read_ground(msgspec.structs.replace(wish, image=str(found[0])), box, running)
+    return make_report(ground)
 
 
-def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) -> tuple[Ground, Knows]:
+def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) -> Ground:
     """Reads the models, the machine, the rules and the flags that a plan stands on."""
     _check_server(wish)
     machine, model = read_box(box), read_model(Path(wish.model))
     engine, because = choose_engine(wish, model, machine)
     environment = _read_environment(wish) if box == THIS and engine != LLAMACPP else None
     version = _read_version(find(engine), wish) or (environment.version if environment else None)
-    draft, rules = _read_draft(wish), load_rules(engine)
-    ground = Ground(wish, model, draft, machine, rules, engine, because, wish.image, version, running, environment)
-    if assumed := assumed_version(rules, ground.facts()):
-        ground = msgspec.structs.replace(ground, version=assumed)
-    catalog = _find_flags(ground, box)
-    return ground, lambda flag: catalog is None or find_flag(catalog, flag) is not None
+    ground = Ground(
+        wish=wish, model=model, draft=_read_draft(wish), machine=machine, rules=load_rules(engine), engine=engine,
+        engine_because=because, image=wish.image, version=version, running=running, environment=environment,
+    )  # fmt: skip
+    if assumed := assumed_version(ground.rules, ground.facts()):
+        because = f"{because}; which version it is, is unknown: judged as {assumed}"
+        ground = msgspec.structs.replace(ground, version=assumed, engine_because=because)
+        return msgspec.structs.replace(ground, near=as_guess(_find_flags(ground, box)))
+    return msgspec.structs.replace(ground, near=_find_flags(ground, box))
 
 
-def _find_flags(ground: Ground, box: str) -> Catalog | None:
+def as_guess(near: NearCatalog) -> NearCatalog:
+    """Returns the same flags as those of a version that is only guessed at: what they lack is warned of, not refused."""
+    return msgspec.structs.replace(near, why=near.why or "the version is a guess")
+
+
+def _find_flags(ground: Ground, box: str) -> NearCatalog:
     """The flags of the engine's version: those shipped, else those that the user's own engine prints, else the nearest."""
     near, wish = find_catalog(ground.engine, ground.version), ground.wish
     if box != THIS or not wish.program or not near.why or ground.engine == LLAMACPP:
-        return near.catalog
+        return near
     try:
-        return read_engine_flags(LocalBox(), ground.engine, wish.program, ground.version, find_paths().state / "flags")
+        own = read_engine_flags(LocalBox(), ground.engine, wish.program, ground.version, find_paths().state / "flags")
     except (StokerError, OSError):  # it will say so itself when it is started
-        return near.catalog
+        return near
+    return NearCatalog(own)
 
 
 def _read_environment(wish: Wish) -> Environment | None:

@@ -6,6 +6,7 @@ from stoker.records import Alternative, Model
 from stoker.rules.measured import Measured, measured_for
 
 MOST = 12
+WITHOUT_DRAFT = frozenset({"off", "ngram"})
 
 
 def rank_alternatives(model: Model) -> tuple[Alternative, ...]:
@@ -21,11 +22,15 @@ def _alternative(row: Measured) -> Alternative:
     return Alternative(row.engine, row.quantisation, drafted, rate, row.source, note)
 
 
-def fastest_engine(model: Model, engines: tuple[str, ...]) -> tuple[str, str] | None:
-    """Returns the engine, of those, that served this model fastest, and the reason; None where nobody measured it."""
+def fastest_engine(model: Model, engines: tuple[str, ...], has_draft: bool) -> tuple[str, str] | None:
+    """Returns the engine, of those, that served this model fastest in a way that is open here; None where nobody measured.
+
+    What needs a draft counts only where there is one, or where the model brings its own.
+    """
     names = [name for name in (model.repository, model.name) if name]
     ours = (model.quantisation or "").lower()
     rows = [row for row in measured_for(*names) if row.engine in engines and row.quantisation == ours]
+    rows = [row for row in rows if has_draft or model.draft_layers or row.speculation in WITHOUT_DRAFT]
     if not rows:
         return None
     best = rows[0]

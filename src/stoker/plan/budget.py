@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import msgspec
+
 from stoker.records import GIB, MIB, Budget, BudgetLine, Machine, Model, Pool, Record
 
 # Measured on x86-64 with build 11549 and the demo model: the server process holds 80 MiB before any weights, and its
@@ -63,7 +65,8 @@ class Load(Record, frozen=True):
 
     def cache(self, requests: float) -> int:
         """Returns the cache of model and draft for so many full contexts; what is unknown is not counted."""
-        models = [self.model, self.draft] if self.draft else [self.model]
+        has_cache = self.draft is not None and self.parameters.get("draft_has_cache", 1.0) > 0
+        models = [self.model, self.draft] if self.draft is not None and has_cache else [self.model]
         return sum(cache_bytes(model, self.context, requests, self.kv_value_bytes) or 0 for model in models)
 
 
@@ -132,20 +135,53 @@ def plan_budget(load: Load, room: Room, share: float | None) -> Budget:
     wanted_bytes, one_bytes = load.cache(load.requests), load.cache(1)
     kv_bytes = wanted_bytes if pool_bytes is None else max(0, pool_bytes - _pool_besides_cache(load, room))
     lines.insert(-3, BudgetLine(CACHE, kv_bytes, _say_cache(load, kv_bytes, one_bytes)))
+    return budget_of(tuple(lines), room, load.parameters, kv_bytes, one_bytes, load.context, tuple(_unknown(load)))
+
+
+def budget_of(
+    lines: tuple[BudgetLine, ...], room: Room, parameters: Mapping[str, float], kv_bytes: int, one_bytes: int, context: int,
+    unknown: tuple[str, ...],
+) -> Budget:  # fmt: skip
+    """Returns the budget that these lines make in a room: what is kept besides, and whether it fits."""
     total_bytes = sum(line.need_bytes for line in lines)
-    reserve_bytes = load.gib("reserve_gib")
-    fits_machine = total_bytes <= room.usable_bytes - reserve_bytes and kv_bytes >= one_bytes
+    kept = kept_lines(room, parameters)
+    usable_bytes = room.total_bytes - sum(line.need_bytes for line in kept)
+    reserve_bytes = kept[-1].need_bytes
+    fits_machine = total_bytes <= usable_bytes and kv_bytes >= one_bytes
     now = room.available_bytes
     return Budget(
-        lines=tuple(lines),
+        lines=lines,
+        kept=kept,
         total_bytes=total_bytes,
-        usable_bytes=room.usable_bytes - reserve_bytes,
+        usable_bytes=usable_bytes,
         available_bytes=now,
         fits_machine=fits_machine,
         fits_now=None if now is None else fits_machine and total_bytes + reserve_bytes <= now,
-        kv_tokens=int(load.context * kv_bytes / one_bytes) if one_bytes else None,
+        kv_tokens=int(context * kv_bytes / one_bytes) if one_bytes else None,
         kv_requests=round(kv_bytes / one_bytes, 1) if one_bytes else None,
-        unknown=tuple(_unknown(load)),
+        unknown=unknown,
+    )
+
+
+def declared_budget(budget: Budget, claim_bytes: int) -> Budget:
+    """Returns the budget of a service whose owner says what it takes."""
+    now, reserve_bytes = budget.available_bytes, budget.kept[-1].need_bytes
+    fits = claim_bytes <= budget.usable_bytes
+    return msgspec.structs.replace(
+        budget,
+        lines=(BudgetLine("declared", claim_bytes, "`claim_gib` of the service", "both"),),
+        total_bytes=claim_bytes,
+        fits_machine=fits,
+        fits_now=None if now is None else fits and claim_bytes + reserve_bytes <= now,
+    )
+
+
+def kept_lines(room: Room, parameters: Mapping[str, float]) -> tuple[BudgetLine, ...]:
+    """Returns what no engine may have: what the system holds, and the reserve in which the page cache lives."""
+    reserve_bytes = int(parameters.get("reserve_gib", 0.0) * GIB)
+    return (
+        BudgetLine("system", room.total_bytes - room.usable_bytes, "held by the system or the driver", "host"),
+        BudgetLine("reserve", reserve_bytes, "kept free: page cache, and what the budget does not know", "host"),
     )
 
 
@@ -156,7 +192,8 @@ def _say_cache(load: Load, kv_bytes: int, one_bytes: int) -> str:
 
 
 def _unknown(load: Load) -> list[str]:
-    models = [load.model, load.draft] if load.draft else [load.model]
+    shares = load.parameters.get("draft_has_cache", 1.0) == 0
+    models = [load.model, load.draft] if load.draft and not shares else [load.model]
     found = [f"the KV cache of {model.name}" for model in models if cache_bytes(model, load.context, 1) is None]
     if load.model.hidden_size is None:
         found.append(f"the width of {load.model.name}, so its activations")

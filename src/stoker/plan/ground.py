@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from stoker.facts.flags import find_flag
 from stoker.plan.room import Claim
 from stoker.plan.situation import Facts, environment_facts, image_facts, machine_facts, model_facts
-from stoker.records import Environment, Machine, Model, Record, Rule, Setting, Wish
+from stoker.records import Catalog, Environment, Machine, Model, NearCatalog, Record, Rule, Setting, Wish
 
 Settings = dict[str, Setting]
-Knows = Callable[[str], bool]
 
 
 class Ground(Record, frozen=True):
@@ -24,8 +22,18 @@ class Ground(Record, frozen=True):
     engine_because: str
     image: str | None
     version: str | None
+    near: NearCatalog = NearCatalog(None)
     running: tuple[Claim, ...] = ()
     environment: Environment | None = None
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """The flags of the engine's version, or of the nearest that is known."""
+        return self.near.catalog
+
+    def knows(self, flag: str) -> bool:
+        """Tells whether the engine's version has a flag; where its flags are unknown, every flag may be one."""
+        return self.catalog is None or find_flag(self.catalog, flag) is not None
 
     def facts(self) -> Facts:
         """Returns the facts by the rules' names."""

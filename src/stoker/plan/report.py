@@ -4,33 +4,68 @@ from __future__ import annotations
 
 import msgspec
 
-from stoker.engines import find
+from stoker.engines import find, words_of
 from stoker.errors import Refused
+from stoker.facts.catalogs import load_all
 from stoker.plan.alternatives import rank_alternatives
-from stoker.plan.budget import CACHE
-from stoker.plan.choose import LLAMACPP, choose_plan, with_id
-from stoker.plan.ground import Ground, Knows
-from stoker.plan.room import Claim, to_stop
+from stoker.plan.budget import CACHE, declared_budget
+from stoker.plan.choose import with_id
+from stoker.plan.engine_choice import LLAMACPP
+from stoker.plan.flag_findings import find_wrong_flags
+from stoker.plan.ground import Ground
+from stoker.plan.lint import by_level
+from stoker.plan.llamacpp import plan_llamacpp
+from stoker.plan.room import Claim, to_stop, together_share
 from stoker.plan.serving import Served, plan_serving
-from stoker.plan.wishes import check_wish
-from stoker.records import Finding, Level, MissingFile, Model, Plan, Report, say_bytes
+from stoker.plan.wishes import USER, check_wish
+from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, say_bytes
+from stoker.rules.match import match_rules
 
 TOO_BIG, NOT_NOW, NOT_WHOLE = "budget-does-not-fit", "budget-not-now", "model-not-whole"
 
 
-def make_report(ground: Ground, knows: Knows) -> Report:
+def make_report(ground: Ground) -> Report:
     """Returns the report on a wish; raises Refused where the wish contradicts itself.
 
     What the rules forbid is a finding of the report, not an error: the caller decides what to do with a forbidden plan.
     """
     model, others = ground.model, rank_alternatives(ground.model)
     if ground.engine == LLAMACPP:
-        plan = choose_plan(ground.wish, model, ground.draft, ground.version)
-        return Report(plan, None, ground.engine_because, _of_model(model, ground.engine), others)
-    check_wish(ground.wish)
-    served = plan_serving(ground, find(ground.engine), knows)
-    found = (*_of_model(model, ground.engine), *_of_budget(served, model, ground.running), *served.findings)
-    return Report(_plan(ground, served), served.budget, ground.engine_because, found, others)
+        plan, budget, findings = plan_llamacpp(ground)
+        context = 0
+    else:
+        check_wish(ground.wish)
+        served = plan_serving(ground, find(ground.engine))
+        plan, budget, context = _plan(ground, served), served.budget, served.context
+        findings = (*served.findings, *_wrong_flags(ground, plan))
+    if ground.wish.claim_gib is not None:
+        budget = declared_budget(budget, int(ground.wish.claim_gib * GIB))
+        plan = with_id(msgspec.structs.replace(plan, memory_need_bytes=budget.total_bytes, memory_because="declared"))
+    found = (
+        *_of_model(model, ground.engine),
+        *_of_budget(budget, model, context, ground),
+        *findings,
+        *_beside(ground, budget),
+    )
+    return Report(plan, budget, ground.engine_because, tuple(by_level(found)), others)
+
+
+def _beside(ground: Ground, budget: Budget) -> list[Finding]:
+    """What the rules say of running this beside what runs already."""
+    if not ground.running:
+        return []
+    share = together_share(budget.total_bytes, ground.running, ground.machine.memory.total_bytes)
+    rules = [rule for rule in ground.rules if "together_share" in rule.wrong]
+    return match_rules(rules, ground.facts() | {"together_share": round(share, 3)})
+
+
+def _wrong_flags(ground: Ground, plan: Plan) -> list[Finding]:
+    """What is wrong with the user's flags, as the flags of the engine's version tell."""
+    if ground.catalog is None:
+        return []
+    said = [one for one in plan.settings if one.name.startswith("--") and one.because == USER]
+    words = words_of(said)
+    return find_wrong_flags(words, ground.catalog, load_all(ground.engine), exact=not ground.near.why)
 
 
 def _plan(ground: Ground, served: Served) -> Plan:
@@ -63,7 +98,8 @@ def _of_model(model: Model, engine: str) -> tuple[Finding, ...]:
     missing = tuple(_missing(model, file, "warn" if loads else "forbid") for file in model.missing)
     fix = "fetch what is missing" if model.missing else "fetch the model again, or another release of it"
     return missing + tuple(
-        Finding("warn", NOT_WHOLE, problem, "its own files say so", fix, standing="measured") for problem in model.problems
+        Finding("warn" if loads else "forbid", NOT_WHOLE, problem, "its own files say so", fix, standing="measured")
+        for problem in model.problems
     )
 
 
@@ -76,32 +112,30 @@ def _missing(model: Model, file: MissingFile, level: Level) -> Finding:
     )  # fmt: skip
 
 
-def _of_budget(served: Served, model: Model, running: tuple[Claim, ...]) -> tuple[Finding, ...]:
-    budget = served.budget
+def _of_budget(budget: Budget, model: Model, context: int, ground: Ground) -> tuple[Finding, ...]:
     need, usable = say_bytes(budget.total_bytes), say_bytes(budget.usable_bytes)
     if not budget.fits_machine:
-        return (_too_big(served, model, need, usable),)
+        return (_too_big(budget, model, context, need, usable),)
     if budget.fits_now is False and budget.available_bytes is not None:
-        return (_not_now(served, model, need, running),)
+        return (_not_now(budget, model, need, ground.running),)
     return ()
 
 
-def _not_now(served: Served, model: Model, need: str, running: tuple[Claim, ...]) -> Finding:
-    available = served.budget.available_bytes or 0
+def _not_now(budget: Budget, model: Model, need: str, running: tuple[Claim, ...]) -> Finding:
+    available = budget.available_bytes or 0
     why = f"it needs {need} and leaves a reserve, and {say_bytes(available)} are available now"
-    stops = to_stop(served.budget.total_bytes, available, running)
+    stops = to_stop(budget.total_bytes, available, running)
     fix = f"stop {' and '.join(stops)}" if stops else "end what holds the memory; `stoker facts` names it"
     return Finding("warn", NOT_NOW, f"{model.name} does not fit beside what runs now", why, fix, severity="oom")
 
 
-def _too_big(served: Served, model: Model, need: str, usable: str) -> Finding:
-    budget = served.budget
+def _too_big(budget: Budget, model: Model, context: int, need: str, usable: str) -> Finding:
     besides_cache = sum(line.need_bytes for line in budget.lines if line.name != CACHE)
     why, fix = f"it needs {need}, and this machine has {usable} for engines", "give a smaller context or fewer requests"
     if besides_cache > budget.usable_bytes:
         fix = "choose a smaller quantisation, or a smaller model"
     elif budget.total_bytes <= budget.usable_bytes:
-        why = f"the cache that is left holds {budget.kv_requests} of one request of {served.context:,} tokens"
+        why = f"the cache that is left holds {budget.kv_requests} of one request of {context:,} tokens"
         fix = "give a smaller context, or choose a smaller quantisation"
     return Finding("forbid", TOO_BIG, f"{model.name} does not fit this machine", why, fix, severity="oom")
 

@@ -11,13 +11,15 @@ from collections.abc import Mapping
 import msgspec
 
 from stoker.engines import Engine
+from stoker.errors import Refused
+from stoker.plan.asked import Asked, sort_wish, whole_of
 from stoker.plan.budget import EIGHT_BIT_BYTES, SIXTEEN_BIT_BYTES, Load, Room, plan_budget, room_of, wanted_share
-from stoker.plan.ground import Ground, Knows, Settings
+from stoker.plan.ground import Ground, Settings
 from stoker.plan.mending import mend_settings
-from stoker.plan.situation import numbers_of, setting_facts
-from stoker.plan.speculation import Speculation, choose_speculation
+from stoker.plan.situation import Facts, numbers_of, setting_facts
+from stoker.plan.speculation import OFF, Speculation, choose_speculation
 from stoker.plan.wishes import USER
-from stoker.records import Budget, Finding, Model, Record, Setting, SettingValue, Wish
+from stoker.records import Budget, Finding, Model, Record, Setting, Wish
 from stoker.rules.match import preferred
 
 
@@ -30,49 +32,61 @@ class Served(Record, frozen=True):
     context: int
 
 
-def plan_serving(ground: Ground, engine: Engine, knows: Knows) -> Served:
-    """Returns the plan for one engine; `knows` tells whether the engine's version has a flag."""
-    user = _wished(ground.wish)
-    speculation = choose_speculation(ground.wish, ground.model, ground.draft, ground.engine)
-    spoken = {"speculation": speculation.kind}
-    wishes = preferred(ground.rules, ground.facts() | setting_facts(user.values()) | spoken)
-    first = {name: Setting(name, value, rule.title, rule.id) for name, (value, rule) in wishes.items()}
-    numbers = _numbers(ground, user, first, engine)
+def plan_serving(ground: Ground, engine: Engine) -> Served:
+    """Returns the plan for one engine; raises Refused where the wish contradicts itself or cannot be carried out."""
+    asked = sort_wish(ground.wish, engine, ground.catalog)
+    speculation = OFF if asked.drafts_itself else _speculation(ground, asked)
+    first = _preferred(ground, asked, {"speculation": speculation.kind})
+    parameters = {name: float(one.value) for name, one in first.items() if isinstance(one.value, int | float)}
+    numbers = _numbers(ground.model, asked, first)
+    load, room = _load(ground, engine, {**numbers, **asked.flags}, parameters), room_of(ground.machine, parameters)
+    share = {} if "memory_share" in numbers else _share(load, room)
     drafting = _drafting(engine, speculation, first, ground.wish)
-    parameters = _parameters(first)
-    load, room = _load(ground, engine, numbers, user, parameters), room_of(ground.machine, parameters)
-    share = _share(ground.wish, user, load, room, engine)
-    neutral = {**numbers, **share, **_batch(first), **_graphs(engine, load.requests)}
-    mine = _spelled(neutral, engine, knows) | drafting | {n: s for n, s in first.items() if n.startswith(("--", "$"))}
-    settings, findings = mend_settings({**mine, **user}, user, ground, knows)
+    mine = _spelled({**numbers, **share, **_graphs(engine, load.requests)}, engine, ground) | drafting
+    mine = mine | {name: one for name, one in first.items() if name.startswith(("--", "$")) and name not in mine}
+    fixed = {*asked.flags, *_spelled(asked.numbers, engine, ground), *_chosen_drafting(ground.wish, drafting)}
+    settings, findings = mend_settings({**mine, **asked.flags}, fixed, ground)
     share_now = numbers_of(setting_facts(settings.values())).get("memory_share")
     budget = plan_budget(load, room, float(str(share_now)) if share_now is not None else None)
-    shown = {name: setting for name, setting in neutral.items() if name in ("context", "parallel")}
-    return Served((*shown.values(), *_ordered(settings)), budget, tuple(findings), load.context)
+    shown = [numbers[name] for name in ("context", "parallel")]
+    return Served((*shown, *_ordered(settings)), budget, tuple(findings), load.context)
 
 
-def _wished(wish: Wish) -> Settings:
-    """What the user said in the engine's own words."""
-    flags = {_flag_name(name): value for name, value in wish.flags.items()}
-    said: dict[str, SettingValue] = {**flags, **{f"${name}": value for name, value in wish.environment.items()}}
-    return {name: Setting(name, value, USER) for name, value in said.items()}
+def _preferred(ground: Ground, asked: Asked, spoken: Facts) -> Settings:
+    found = preferred(ground.rules, ground.facts() | setting_facts(asked.flags.values()) | spoken)
+    return {name: Setting(name, value, rule.title, rule.id) for name, (value, rule) in found.items()}
 
 
-def _flag_name(name: str) -> str:
-    """`gpu_memory_utilization` as `--gpu-memory-utilization`; the keys of an object keep their underscores."""
-    flag, dot, key = name.lstrip("-").partition(".")
-    return f"--{flag.replace('_', '-')}{dot}{key}"
+def _speculation(ground: Ground, asked: Asked) -> Speculation:
+    """What the wish says, or what the model or its draft can do, unless a rule knows better for this engine's build."""
+    known = _preferred(ground, asked, {})
+    kind = known.get("draft_kind")
+    chosen = choose_speculation(ground.wish, ground.model, ground.draft, str(kind.value) if kind else None)
+    better = known.get("speculation")
+    if ground.wish.speculation != "auto" or better is None or chosen.kind == "off":
+        return chosen
+    return Speculation(str(better.value), None, better.because)
 
 
-def _numbers(ground: Ground, user: Settings, first: Settings, engine: Engine) -> Settings:
-    """Context and requests at once: the user's, else the rules' first values within what the model was trained for."""
-    said = numbers_of(setting_facts(user.values()))
-    context = ground.wish.context or said.get("context")
-    parallel = ground.wish.parallel or said.get("concurrency")
-    return {
-        "context": Setting("context", int(str(context).split(".")[0]), USER) if context else _context(ground.model, first),
-        "parallel": Setting("parallel", int(str(parallel).split(".")[0]), USER) if parallel else first["parallel"],
-    }
+def _chosen_drafting(wish: Wish, drafting: Settings) -> set[str]:
+    """The flags of drafting that the user decided."""
+    if wish.speculation != "auto" or wish.draft:
+        return set(drafting)
+    return {name for name, one in drafting.items() if one.because == USER}
+
+
+def _numbers(model: Model, asked: Asked, first: Settings) -> Settings:
+    """Context, requests and prefill step: the user's, else the rules' first values within what the model was trained for."""
+    context = asked.numbers.get("context") or _context(model, first)
+    trained = model.context_tokens
+    if trained is not None and isinstance(context.value, int) and context.value > trained:
+        raise Refused(
+            f"`context` is {context.value:,} tokens, {model.name} was trained for {trained:,}",
+            why="the engine refuses it, or the model writes nonsense beyond it",
+            next_step=f"give {trained} or less",
+        )
+    others = {name: asked.numbers.get(name) or first.get(name) for name in ("parallel", "batch_tokens", "memory_share")}
+    return {"context": context} | {name: one for name, one in others.items() if one is not None}
 
 
 def _context(model: Model, first: Settings) -> Setting:
@@ -98,38 +112,23 @@ def _drafting(engine: Engine, speculation: Speculation, first: Settings, wish: W
     }
 
 
-def _load(ground: Ground, engine: Engine, numbers: Settings, user: Settings, parameters: dict[str, float]) -> Load:
-    said = {name: setting.value for name, setting in user.items()}
-    batch = next((said[flag] for flag in engine.spelling.get("batch_tokens", ()) if flag in said), None)
-    kv_type = str(next((said[flag] for flag in engine.spelling.get("kv_type", ()) if flag in said), "auto"))
+def _load(ground: Ground, engine: Engine, said: Settings, parameters: dict[str, float]) -> Load:
+    kv_type = str(next((said[flag].value for flag in engine.spelling.get("kv_type", ()) if flag in said), "auto"))
     if kv_type == "auto":  # engines follow what the checkpoint asks for, and do not say so
         kv_type = ground.model.cache_quantisation or kv_type
     return Load(
         model=ground.model,
         draft=ground.draft,
-        context=int(str(numbers["context"].value)),
-        requests=int(str(numbers["parallel"].value)),
-        batch_tokens=int(str(batch)) if batch is not None else int(parameters.get("batch_tokens", 0)),
+        context=whole_of(said["context"]),
+        requests=whole_of(said["parallel"]),
+        batch_tokens=whole_of(said["batch_tokens"]) if "batch_tokens" in said else 0,
         parameters=parameters,
         share_covers_activations=engine.share_covers_activations,
         kv_value_bytes=EIGHT_BIT_BYTES if "fp8" in kv_type else SIXTEEN_BIT_BYTES,
     )
 
 
-def _batch(first: Settings) -> Settings:
-    """The tokens of a prefill step are said, since the budget counts on them."""
-    return {"batch_tokens": first["batch_tokens"]} if "batch_tokens" in first else {}
-
-
-def _parameters(first: Settings) -> dict[str, float]:
-    return {name: float(setting.value) for name, setting in first.items() if isinstance(setting.value, int | float)}
-
-
-def _share(wish: Wish, user: Settings, load: Load, room: Room, engine: Engine) -> Settings:
-    if wish.memory_share is not None:
-        return {"memory_share": Setting("memory_share", wish.memory_share, USER)}
-    if any(flag in user for flag in engine.spelling.get("memory_share", ())):
-        return {}
+def _share(load: Load, room: Room) -> Settings:
     because = f"weights, buffers and a cache for {load.requests} requests of {load.context:,} tokens, as far as it may go"
     return {"memory_share": Setting("memory_share", wanted_share(load, room), because)}
 
@@ -140,11 +139,11 @@ def _graphs(engine: Engine, batch: int) -> Settings:
     return {name: Setting(name, value, because) for name, value in engine.graph_sizes(size).items()}
 
 
-def _spelled(neutral: Settings, engine: Engine, knows: Knows) -> Settings:
+def _spelled(neutral: Settings, engine: Engine, ground: Ground) -> Settings:
     """Says neutral settings in the engine's words, by the newest spelling that its version knows."""
     found: Settings = {}
     for name, setting in neutral.items():
-        spelling = next((flag for flag in engine.spelling.get(name, ()) if knows(flag)), None)
+        spelling = next((flag for flag in engine.spelling.get(name, ()) if ground.knows(flag)), None)
         if spelling is not None:
             found[spelling] = msgspec.structs.replace(setting, name=spelling)
     return found

@@ -134,6 +134,8 @@ def _graphs(facts: Mapping[str, Value]) -> Facts:
 GRAPH_FLAGS = (
     "--cuda-graph-max-bs",
     "--cuda-graph-max-bs-decode",
+    "--cuda-graph-bs",
+    "--cuda-graph-bs-decode",
     "--max-cudagraph-capture-size",
     "--cudagraph-capture-sizes",
 )

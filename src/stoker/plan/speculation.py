@@ -19,12 +19,15 @@ OFF = Speculation("off", None, "")
 WITH_DRAFT = frozenset({"draft", "eagle", "eagle3"})
 
 
-def choose_speculation(wish: Wish, model: Model, draft: Model | None, engine: str) -> Speculation:
-    """Returns the speculation of a plan; raises Refused where what was asked for cannot work."""
+def choose_speculation(wish: Wish, model: Model, draft: Model | None, draft_kind: str | None) -> Speculation:
+    """Returns the speculation of a plan; raises Refused where what was asked for cannot work.
+
+    `draft_kind` is what a rule knows this draft to be, where its architecture does not tell.
+    """
     if wish.speculation == "off":
         return OFF
     if wish.speculation == "auto":
-        return _automatic(model, draft)
+        return _automatic(model, draft, draft_kind)
     if wish.speculation in WITH_DRAFT:
         if draft is None:
             raise Refused(
@@ -32,8 +35,11 @@ def choose_speculation(wish: Wish, model: Model, draft: Model | None, engine: st
                 why=f"{model.name} brings no draft model along",
                 next_step="name the draft's folder or hub name, or use speculation = 'ngram'",
             )
-        _check_vocabularies(wish.speculation, model, draft)
-        return Speculation(wish.speculation, draft.path, USER)
+        kind = draft_kind or wish.speculation
+        _check_vocabularies(kind, model, draft)
+        return Speculation(kind, draft.path, USER)
+    if wish.speculation == "mtp" and draft is not None and draft_kind == "mtp":
+        return Speculation("mtp", draft.path, USER)
     if wish.speculation == "mtp" and not model.draft_layers:
         raise Refused(
             f"{model.name} has no draft heads of its own",
@@ -43,9 +49,9 @@ def choose_speculation(wish: Wish, model: Model, draft: Model | None, engine: st
     return Speculation(wish.speculation, None, USER)
 
 
-def _automatic(model: Model, draft: Model | None) -> Speculation:
+def _automatic(model: Model, draft: Model | None, draft_kind: str | None) -> Speculation:
     if draft is not None:
-        kind = head_kind(draft)
+        kind = draft_kind or head_kind(draft)
         _check_vocabularies(kind, model, draft)
         return Speculation(kind, draft.path, f"{draft.name} drafts for it")
     if model.draft_layers:

@@ -10,7 +10,7 @@ from stoker.records import Wish
 
 MOST_DRAFT_TOKENS = 64
 LEAST_CONTEXT_TOKENS = 64
-WITHOUT_DRAFT = frozenset({"off", "ngram", "mtp"})
+WITHOUT_DRAFT = frozenset({"off", "ngram"})
 USER = "you asked for it"
 
 
@@ -39,6 +39,7 @@ def _check_numbers(wish: Wish) -> None:
         "gpu_layers": (wish.gpu_layers, -1, 100_000),
         "draft_tokens": (wish.draft_tokens, 1, MOST_DRAFT_TOKENS),
         "memory_share": (wish.memory_share, 0.01, 1),
+        "claim_gib": (wish.claim_gib, 0.01, 100_000),
     }
     for name, (value, least, most) in limits.items():
         if value is not None and not least <= value <= most:

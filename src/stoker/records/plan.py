@@ -19,7 +19,8 @@ class Wish(Record, frozen=True):
     """What a person asked for: which model to serve, and the few things they chose themselves.
 
     `engine` 'auto' lets the plan choose. `flags` are words for the engine by their long name without dashes; `program` is
-    an engine's own command, such as a virtual environment's python; `image` the container to run it in.
+    an engine's own command, such as a virtual environment's python; `image` the container to run it in. `claim_gib` is the
+    memory it takes, where its owner knows better than a budget could.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Wish(Record, frozen=True):
     program: tuple[str, ...] = ()
     version: str | None = None
     memory_share: float | None = None
+    claim_gib: float | None = None
     flags: dict[str, SettingValue] = {}  # noqa: RUF012 - msgspec copies it
     environment: dict[str, str] = {}  # noqa: RUF012
     mounts: tuple[str, ...] = ()
@@ -96,11 +98,13 @@ class BudgetLine(Record, frozen=True):
 class Budget(Record, frozen=True):
     """What a plan takes of a machine's memory, and whether it fits: at all, and at this moment.
 
-    `usable_bytes` is what the machine has for engines when nothing else runs, `available_bytes` what it has now; None where
-    nobody knows. `kv_tokens` are the tokens that the cache will hold, `kv_requests` how many full contexts that is.
+    `kept` is what no engine may have, `usable_bytes` what is left for engines when nothing else runs, `available_bytes`
+    what the machine has now; None where nobody knows. `kv_tokens` are the tokens that the cache will hold, `kv_requests`
+    how many full contexts that is.
     """
 
     lines: tuple[BudgetLine, ...]
+    kept: tuple[BudgetLine, ...]
     total_bytes: int
     usable_bytes: int
     available_bytes: int | None

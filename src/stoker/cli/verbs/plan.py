@@ -47,9 +47,12 @@ def plan(
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish, report_on, with_options
+    from stoker.flows.running import read_claims
 
-    wish = with_options(find_wish(target, read_config(find_paths().config)), options)
-    report = report_on(wish, box, in_container=render in CONTAINERS)
+    paths = find_paths()
+    wish = with_options(find_wish(target, read_config(paths.config)), options)
+    running = read_claims(paths) if box == "this" else ()
+    report = report_on(wish, box, in_container=render in CONTAINERS, running=running)
     if render is not None:
         from stoker.flows.rendering import render_launch_text
 

@@ -13,8 +13,9 @@ from stoker.records import Catalog, Flag
 from stoker.records.flags import NearCatalog
 
 FOLDER = Path(__file__).parent
-NUMBERS = re.compile(r"[vb]?(\d+(?:\.\d+)*)")
-STAGE = re.compile(r"\.?(a|b|rc|dev|post)(\d+)")
+# Eighteen digits are more than any version has; of some thousand Python makes no number.
+NUMBERS = re.compile(r"[vb]?(\d{1,18}(?:\.\d{1,18})*)(?!\d)")
+STAGE = re.compile(r"\.?(a|b|rc|dev|post)(\d{1,18})")
 UNSAID = Flag(name="")
 Key = tuple[tuple[int, ...], int]
 

@@ -1,0 +1,51 @@
+"""The plan of a GGUF with llama.cpp, its budget, and what the rules say of it. Pure."""
+
+from __future__ import annotations
+
+from stoker.engines import find
+from stoker.errors import Refused
+from stoker.plan.budget import CACHE, COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_BYTES, budget_of, cache_bytes, room_of
+from stoker.plan.choose import choose_plan
+from stoker.plan.ground import Ground
+from stoker.plan.situation import flag_facts, numbers_of
+from stoker.plan.written.flags import flags_of
+from stoker.records import Budget, BudgetLine, Finding, Plan
+from stoker.rules.match import match_rules, preferred
+
+ANY_PORT = 0
+
+
+def plan_llamacpp(ground: Ground) -> tuple[Plan, Budget, tuple[Finding, ...]]:
+    """Returns the plan, the memory it takes line by line, and the findings; raises Refused for what llama.cpp lacks."""
+    wish = ground.wish
+    for name, value in (("memory_share", wish.memory_share), ("image", wish.image)):
+        if value is not None:
+            raise Refused(
+                f"`{name}` is set, and llama.cpp is planned without it",
+                why="it would be ignored in silence",
+                next_step=f"leave `{name}` out, or serve with another engine",
+            )
+    plan = choose_plan(wish, ground.model, ground.draft, ground.version)
+    words = find(plan.engine).render(plan, ANY_PORT).argv
+    said = {name: values if len(values) > 1 else (values or (True,))[0] for name, values in flags_of(words).items()}
+    facts = ground.facts() | flag_facts(said)
+    return plan, _budget(ground, plan), tuple(match_rules(ground.rules, facts | numbers_of(facts)))
+
+
+def _budget(ground: Ground, plan: Plan) -> Budget:
+    total = next(int(str(one.value)) for one in plan.settings if one.name == "context_total")
+    context = next(int(str(one.value)) for one in plan.settings if one.name == "context")
+    models = [ground.model, ground.draft] if ground.draft else [ground.model]
+    weights = sum(model.file_bytes for model in models)
+    one_request = sum(cache_bytes(model, context, 1) or 0 for model in models)
+    kv = sum((model.kv_bytes_per_token or 0) * total for model in models)
+    lines = (
+        BudgetLine("weights", weights, "the files of the model" + (" and its draft" if ground.draft else "")),
+        BudgetLine(CACHE, kv, f"{total:,} tokens, shared by all requests"),
+        BudgetLine("buffers", COMPUTE_FLOOR_BYTES + int(weights * COMPUTE_SHARE), "a floor and 5 % of the weights"),
+        BudgetLine("process", PROCESS_BYTES, "the server before any weights", "host"),
+    )
+    parameters = {name: value for name, (value, _) in preferred(ground.rules, ground.facts()).items()}
+    numbers = {name: float(value) for name, value in parameters.items() if isinstance(value, int | float)}
+    unknown = tuple(f"the KV cache of {model.name}" for model in models if model.kv_bytes_per_token is None)
+    return budget_of(lines, room_of(ground.machine, numbers), numbers, kv, one_request, context, unknown)
