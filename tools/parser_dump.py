@@ -11,6 +11,7 @@ import enum
 import importlib
 import json
 import re
+import string
 import sys
 import tempfile
 from collections.abc import Callable
@@ -163,8 +164,6 @@ def _deprecated(action: argparse.Action, hidden: set[argparse.Action]) -> str:
 
 def _spellings(parser: argparse.ArgumentParser) -> tuple[Spelling, ...]:
     """Finds out what the parser takes besides the exact words, by trying."""
-    for action in parser._actions:
-        action.required = False
     tried: tuple[tuple[Spelling, list[str]], ...] = (
         ("equals", ["--served-model-name=x"]),
         ("dotted", ["--hf-overrides.key", "1"]),
@@ -182,6 +181,17 @@ def _takes(parser: argparse.ArgumentParser, words: list[str]) -> bool:
     return True
 
 
+def find_rewritten(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Returns words of one letter that the parser rewrites before it looks at its options: vLLM takes `-O3` and `-O 3`."""
+    found = {}
+    for letter in string.ascii_letters:
+        word = f"-{letter}"
+        if not any(option.startswith(word) for option in parser._option_string_actions) and _takes(parser, [word, "3"]):
+            usual, given = vars(parser.parse_args([])), vars(parser.parse_args([word, "3"]))
+            found[word] = next(name for name, value in given.items() if value != usual[name])
+    return found
+
+
 def read_flags(parser: argparse.ArgumentParser) -> tuple[Flag, ...]:
     """Returns all options, those that the help hides too; exits where a stand-in got into one."""
     words: dict[int, list[str]] = {}
@@ -192,6 +202,8 @@ def read_flags(parser: argparse.ArgumentParser) -> tuple[Flag, ...]:
         parts = (action.default, action.type, *(action.choices or ()))
         if any(is_stand_in(part) for part in parts):
             sys.exit(f"{words[id(action)]} hangs on something that is not installed: {parts}\n{Lenient.failed}")
+    for word, name in find_rewritten(parser).items():
+        words[next(id(action) for action in options if action.dest == name)].append(word)
     deprecated: set[argparse.Action] = getattr(parser, "_deprecated", set())  # where vLLM keeps them before Python 3.13
     flags = {flag.name: flag for flag in (read_flag(action, words[id(action)], deprecated) for action in options)}
     return tuple(flags[name] for name in sorted(flags))
@@ -209,6 +221,8 @@ def _make_parser(engine: str) -> argparse.ArgumentParser:
     broken += [f"{who} took {what}, which is not there" for who, what in taken if re.search(DECLARES, who)]
     if broken:
         sys.exit("\n".join([*broken, json.dumps(Lenient.failed, indent=1)]))
+    for action in parser._actions:
+        action.required = False  # so that words can be tried without a model
     return parser
 
 

@@ -14,7 +14,7 @@ from stoker.rules.load import load_rules
 
 COLOURS = {"forbid": "red", "warn": "yellow", "note": "cyan"}
 WORDS = {"forbid": "refused", "warn": "warning", "note": "note"}
-WIDTH = 110
+WIDTH, WIDEST = 110, 48
 
 
 def plan_text(report: Report, explain: bool, alternatives: bool) -> str:
@@ -26,6 +26,7 @@ def plan_text(report: Report, explain: bool, alternatives: bool) -> str:
     rules = {rule.id: rule for rule in load_rules(plan.engine)}
     lines += _own_words(plan) if explain else []
     lines += _settings(plan.settings, rules, explain)
+    lines += ["", "left to the engine:", *_settings(report.left, {}, explain=False)] if explain and report.left else []
     lines += ["", *findings_lines(report.findings, rules if explain else {})] if report.findings else []
     if alternatives:
         lines += ["", *_alternatives(report.alternatives)]
@@ -59,13 +60,14 @@ def _memory(budget: Budget, explain: bool) -> list[str]:
 
 
 def _settings(settings: Iterable[Setting], rules: dict[str, Rule], explain: bool) -> list[str]:
-    said = [one for one in settings if explain or one.name.startswith(("--", "$"))] or list(settings)
+    said = [one for one in settings if one.name.startswith(("--", "$"))] or list(settings)
     width = max((len(_say(one)) for one in said), default=0)
-    lines = []
+    lines, shown = [], set[str]()
     for one in said:
-        lines.append(f"  {_say(one):<{min(width, 60)}}  {click.style(one.because, dim=True)}")
-        if explain and one.rule in rules:
+        lines.append(f"  {_say(one):<{min(width, WIDEST)}}  {click.style(one.because, dim=True)}")
+        if explain and one.rule in rules and one.rule not in shown:
             lines += [f"      {click.style(text, dim=True)}" for text in evidence_lines(rules[one.rule])]
+        shown.add(one.rule)
     return lines
 
 

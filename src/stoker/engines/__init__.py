@@ -26,6 +26,7 @@ class Engine(Protocol):
     images: tuple[str, ...]
     program: tuple[str, ...]
     formats: tuple[str, ...]
+    notable: tuple[str, ...]
     layouts: tuple[str, ...]
     opens_unasked: bool
     share_covers_activations: bool

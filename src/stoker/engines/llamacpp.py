@@ -74,6 +74,7 @@ class LlamaCpp:
     images = ("ggml-org/llama.cpp", "*/llama-server", "*/llama.cpp")
     program = ("llama-server",)
     formats = ("gguf",)
+    notable = ("--flash-attn", "--cache-type-k", "--n-gpu-layers")
     layouts = ("gguf",)
     opens_unasked = False
     share_covers_activations = False

@@ -65,6 +65,14 @@ class SgLang:
     program = ("python3", "-m", "sglang.launch_server")
     model_flag = "--model-path"
     formats = ("safetensors",)
+    notable = (
+        "--attention-backend",
+        "--moe-runner-backend",
+        "--fp4-gemm-runner-backend",
+        "--kv-cache-dtype",
+        "--quantization",
+        "--load-format",
+    )
     layouts = ("transformers",)
     opens_unasked = False
     share_covers_activations = False

@@ -70,6 +70,14 @@ class Vllm:
     program = ("vllm", "serve")
     model_flag = "--model"
     formats = ("safetensors",)
+    notable = (
+        "--attention-backend",
+        "--moe-backend",
+        "--linear-backend",
+        "--kv-cache-dtype",
+        "--quantization",
+        "--load-format",
+    )
     layouts = ("transformers", "mistral")
     opens_unasked = True  # without --host it listens on every address
     share_covers_activations = True

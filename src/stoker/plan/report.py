@@ -7,6 +7,7 @@ import msgspec
 from stoker.engines import find, words_of
 from stoker.errors import Refused
 from stoker.facts.catalogs import load_all
+from stoker.facts.flags import find_flag
 from stoker.plan.alternatives import rank_alternatives
 from stoker.plan.budget import CACHE, declared_budget
 from stoker.plan.choose import with_id
@@ -18,7 +19,7 @@ from stoker.plan.llamacpp import plan_llamacpp
 from stoker.plan.room import Claim, to_stop, together_share
 from stoker.plan.serving import Served, plan_serving
 from stoker.plan.wishes import USER, check_wish
-from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, say_bytes
+from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, Setting, say_bytes
 from stoker.rules.match import match_rules
 
 TOO_BIG, NOT_NOW, NOT_WHOLE = "budget-does-not-fit", "budget-not-now", "model-not-whole"
@@ -47,7 +48,19 @@ def make_report(ground: Ground) -> Report:
         *findings,
         *_beside(ground, budget),
     )
-    return Report(plan, budget, ground.engine_because, tuple(by_level(found)), others)
+    return Report(plan, budget, ground.engine_because, tuple(by_level(found)), left_to_engine(ground, plan), others)
+
+
+def left_to_engine(ground: Ground, plan: Plan) -> tuple[Setting, ...]:
+    """Returns the choices that matter and that nobody made, with the engine's default; empty where its flags are unknown."""
+    catalog, said = ground.catalog, {one.name for one in plan.settings}
+    if catalog is None:
+        return ()
+    flags = [match.flag for name in find(ground.engine).notable if (match := find_flag(catalog, name))]
+    why, at_start = "the engine's default", "decided at start"
+    return tuple(
+        Setting(one.name, one.default if one.default is not None else at_start, why) for one in flags if one.name not in said
+    )
 
 
 def _beside(ground: Ground, budget: Budget) -> list[Finding]:

@@ -130,12 +130,13 @@ class Alternative(Record, frozen=True):
 
 
 class Report(Record, frozen=True):
-    """A plan with everything that a person needs to judge it."""
+    """A plan with everything that a person needs to judge it; `left` are choices that were left to the engine."""
 
     plan: Plan
     budget: Budget | None
     engine_because: str = ""
     findings: tuple[Finding, ...] = ()
+    left: tuple[Setting, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
 
 

@@ -8,12 +8,18 @@ from stoker.records import Finding, Level, Rule, Scalar, Standing
 from stoker.rules.compare import Situation, all_hold, undecided
 
 FORBIDDING = frozenset({"crash", "oom", "wrong-output", "security"})
+# Which model it is. Dozens of rules are about one model each: where it is unknown, all of them together would say nothing.
+MODEL = frozenset({"model", "architecture", "model_type"})
 LEVELS: tuple[Level, ...] = ("forbid", "warn", "note")
 STANDINGS: tuple[Standing, ...] = ("measured", "reported", "disputed")
 
 
 def match_rules(rules: Iterable[Rule], situation: Situation) -> list[Finding]:
-    """Returns what the rules find wrong, the worst first."""
+    """Returns what the rules find wrong, the worst first.
+
+    A rule whose scope hangs on a fact that nobody knows warns, and says on what it hangs; one that hangs on which model it
+    is finds nothing, not even for a note: nothing suggests that it is about the model that is served.
+    """
     found = [finding for rule in rules if rule.wrong and (finding := _find(rule, situation))]
     return sorted(found, key=lambda one: (LEVELS.index(one.level), one.rule))
 
@@ -23,6 +29,8 @@ def _find(rule: Rule, situation: Situation) -> Finding | None:
     if in_scope is False or not is_wrong:
         return None
     unknown = undecided(rule.when, situation)
+    if not MODEL.isdisjoint(unknown):
+        return None
     return Finding(
         level=_level(rule, certain=not unknown),
         rule=rule.id,
