@@ -16,7 +16,7 @@ from stoker.errors import StokerError
 
 # The order in which a newcomer meets them; a verb that is not named here comes last.
 ORDER = (
-    "up", "ask", "status", "logs", "down", "plan", "lint", "import", "install", "flags", "rules", "facts", "serve",
+    "up", "ask", "status", "logs", "down", "plan", "lint", "import", "check", "install", "flags", "rules", "facts", "serve",
     "completion",
 )  # fmt: skip
 EPILOG = """\b

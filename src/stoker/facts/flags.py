@@ -11,7 +11,13 @@ from stoker.facts.flag_changes import replacements
 from stoker.records import Catalog, Flag
 from stoker.records.flags import FlagMatch, HowFound, Lifetime, Suggestion
 
-ALIKE = 0.6  # difflib's own cut-off: below it people see no likeness
+# A slip of the pen in --tensor-paralel-size leaves 0.97 and in --modle-len 0.7; --enable-flashinfer-mla is 0.66 like
+# --enable-linker-mla-dedup, so below SAME half of the words that tell something have to be shared.
+ALIKE, SAME = 0.6, 0.85
+SAME_WORD, HALF = 0.75, 0.5
+CANDIDATES = 12
+OPPOSITE = ("--no-", "--disable-")  # is never meant by a word that is none
+GENERIC = frozenset({"enable", "disable", "no", "use", "max", "num", "min", "the"})
 
 
 def find_flag(catalog: Catalog, word: str) -> FlagMatch | None:
@@ -22,7 +28,7 @@ def find_flag(catalog: Catalog, word: str) -> FlagMatch | None:
     text, equals, value = word.partition("=")
     if equals and "equals" not in catalog.spellings:
         return None
-    text, dot, key = text.partition(".") if "dotted" in catalog.spellings and text.startswith("--") else (text, "", "")
+    text, dot, key = text.partition(".") if "dotted" in catalog.spellings else (text, "", "")  # `-cc.mode` as well
     found = _find_whole(catalog, text)
     if found is None:
         return None if equals or dot else _find_attached(catalog, text)
@@ -86,8 +92,28 @@ def suggest_flag(catalog: Catalog, word: str, others: Sequence[Catalog] = ()) ->
                 return Suggestion(alias, f"both mean the same in {other.engine} {other.version}")
     if elsewhere:
         return None  # a real flag of another version: whatever looks like it means something else
-    alike = difflib.get_close_matches(asked, [one for flag in catalog.flags for one in words_of(flag)], n=1, cutoff=ALIKE)
-    return Suggestion(alike[0], "it is spelled most like it") if alike else None
+    alike = _most_alike(asked, [one for flag in catalog.flags for one in words_of(flag)])
+    return Suggestion(alike, "it is spelled most like it") if alike else None
+
+
+def _most_alike(asked: str, words: Sequence[str]) -> str | None:
+    """Returns the word that is either nearly the same, or shares most of its parts with the one asked for."""
+    close = difflib.get_close_matches(asked, words, n=CANDIDATES, cutoff=ALIKE)
+    meant = [one for one in close if one.startswith(OPPOSITE) == asked.startswith(OPPOSITE)]
+    rated = [(_shared(asked, one), difflib.SequenceMatcher(None, one, asked).ratio(), one) for one in meant]
+    near = [(shared + ratio, one) for shared, ratio, one in rated if shared > HALF or ratio >= SAME]
+    return max(near, default=(0, None))[1]
+
+
+def _shared(asked: str, other: str) -> float:
+    """Returns which part of the telling words of two names they have in common, from 0 to 1."""
+    ours, theirs = _telling(asked), _telling(other)
+    common = [word for word in ours if difflib.get_close_matches(word, theirs, n=1, cutoff=SAME_WORD)]
+    return len(common) / max(len(ours) + len(theirs) - len(common), 1)
+
+
+def _telling(name: str) -> list[str]:
+    return [word for word in name.strip("-").split("-") if word and word not in GENERIC]
 
 
 def _plain(word: str) -> str:

@@ -13,11 +13,15 @@ NUMBER = re.compile(r"-(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 # Words that nobody resolved and that may stand for several or none.
 PASSED_ON = re.compile(r"\$[@*]|\$\{[@*]\}|\$\{\w+\[[@*]\].*\}", re.DOTALL)
 MOST_DEPTH = 4
-PREFIXES = ""  # no flag's name: stands among the known ones where the parser takes a prefix that only one flag has
+# No flags' names: they stand among the known ones where the parser takes a prefix that only one flag has, or `-O3`.
+PREFIXES, ATTACHED = "", "-"
 
 
 class Span(NamedTuple):
-    """A flag with its values: words `start` to `end`. `inline` tells that the first value is in the flag's own word."""
+    """A flag with its values: words `start` to `end`. `inline` tells that the first value is in the flag's own word.
+
+    Where it is, an equals sign parts them, or nothing does: `-O3`.
+    """
 
     name: str
     values: tuple[str, ...]
@@ -70,6 +74,8 @@ def _known(catalog: Catalog | None) -> Mapping[str, tuple[str, Flag]]:
     known: dict[str, tuple[str, Flag]] = {}
     if catalog and "prefixes" in catalog.spellings:
         known[PREFIXES] = (PREFIXES, Flag(PREFIXES))
+    if catalog and "equals" in catalog.spellings:  # whoever takes the one takes the other
+        known[ATTACHED] = (ATTACHED, Flag(ATTACHED, type="switch"))
     for flag in catalog.flags if catalog else ():
         known |= dict.fromkeys(flag.aliases, (flag.name, flag))
         known |= {negated: (negated, flag) for negated in flag.negated}
@@ -82,11 +88,21 @@ def _span(words: Sequence[str], start: int, known: Mapping[str, tuple[str, Flag]
     name, flag = long_name(written, known)
     if sign:
         return Span(name, (value,), start, start + 1, inline=True)
+    if flag is None and (attached := _attached(written, known)):
+        return Span(attached, (written[len("-O") :],), start, start + 1, inline=True)
     most = len(words) if flag is None or flag.many else 0 if _is_switch(name, flag) else 1
     end = start + 1
     while end < len(words) and end - start <= most and not is_flag(words[end]) and not PASSED_ON.fullmatch(words[end]):
         end += 1
     return Span(name, tuple(words[start + 1 : end]), start, end)
+
+
+def _attached(written: str, known: Mapping[str, tuple[str, Flag]]) -> str | None:
+    """Returns the long name of a flag of one letter whose value follows without a blank."""
+    if ATTACHED not in known or written.startswith("--") or len(written) <= len("-O") or "." in written:
+        return None
+    name, flag = known.get(written[: len("-O")], ("", None))
+    return name if flag is not None and not _is_switch(name, flag) else None
 
 
 def _is_switch(name: str, flag: Flag) -> bool:
