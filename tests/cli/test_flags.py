@@ -100,3 +100,11 @@ def test_a_program_that_prints_no_flags_is_a_finding(home: Home) -> None:
     assert "`/nonexistent/python -m sglang.launch_server --help` did not print" in done.stderr
     done = home.run("flags", "vllm", "--server", "/nonexistent/bin/python3", code=1)
     assert "`/nonexistent/bin/vllm serve --help=all` did not print" in done.stderr
+
+
+def test_a_minor_version_is_the_newest_of_it_that_is_known(home: Home) -> None:
+    for written in ("0.20", "v0.20"):
+        printed = home.run("flags", "vllm", written, "--search", "max-model-len").stdout
+        assert f"vllm {written} is taken for 0.20.2" in printed
+    refused = home.run("flags", "vllm", "0." + "9" * 5000, code=2)
+    assert "Traceback" not in refused.stderr

@@ -86,7 +86,7 @@ def test_json_holds_the_services_and_their_text(home: Home) -> None:
         ("broken.yaml", "a: [", 1, "is not valid YAML"),
         ("other.yaml", "a: 1", 2, "is YAML of no kind that is known here"),
         ("windows.yaml", "schema_version: 4\nhardware: x\nserve: {}\nplatform: {os: windows}", 3, "is written for Windows"),
-        ("binary.sh", "a\0b", 2, "it is too large for one, or no text"),
+        ("binary.sh", "a\0b", 2, "larger than 4 MiB, or no text"),
     ],
 )
 def test_what_holds_no_launch_is_told(home: Home, name: str, text: str, code: int, says: str) -> None:

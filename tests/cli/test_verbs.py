@@ -55,9 +55,7 @@ def test_the_documented_configuration_is_understood() -> None:
     assert set(config.services["coder"].__struct_fields__) - {"name"} == documented
 
 
-@pytest.mark.parametrize(
-    "words", [("nonsense",), ("up", "--nonsense"), ("up", "--port", "seventy"), ("up", "--speculation", "magic")]
-)
+@pytest.mark.parametrize("words", [("up", "--nonsense"), ("up", "--port", "seventy"), ("up", "--speculation", "magic")])
 def test_wrong_words_are_wrong_use(home: Home, words: tuple[str, ...]) -> None:
     assert "Usage:" in home.run(*words, code=2).stderr
 
@@ -246,3 +244,10 @@ def test_status_without_a_home_variable_uses_the_users_home(home: Home) -> None:
 
     found = find_paths({"XDG_STATE_HOME": "relative/is/ignored"})
     assert found.state == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/stoker"
+
+
+@pytest.mark.parametrize(("word", "hint"), [("stauts", "stoker status"), ("stop", "stoker down"), ("nonsense", "--help")])
+def test_a_verb_that_does_not_exist_is_wrong_use_with_the_one_that_was_meant(home: Home, word: str, hint: str) -> None:
+    done = home.run(word, code=2)
+    assert f"there is no verb `{word}`" in done.stderr
+    assert hint in done.stderr

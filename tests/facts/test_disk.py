@@ -115,6 +115,25 @@ def test_the_largest_file_is_found_where_a_hub_keeps_it(tmp_path: Path) -> None:
     assert find_largest([tmp_path / "models--a--b" / "snapshots"]) is None
 
 
+def test_holes_in_a_file_are_not_read_as_if_a_disk_had_stored_them(tmp_path: Path) -> None:
+    file = tmp_path / "half-downloaded.safetensors"
+    with file.open("wb") as sparse:
+        sparse.seek(512 * MIB)
+        sparse.write(os.urandom(MIB) * 80)
+        sparse.truncate(4 * GIB)
+    rate = measure_file(file, limit_s=60)
+    assert rate.read_bytes == 80 * MIB
+    assert find_largest([tmp_path]) == file
+
+
+def test_a_file_of_holes_is_no_large_file(tmp_path: Path) -> None:
+    whole = write_large(tmp_path / "whole.gguf", 70 * MIB)
+    with (tmp_path / "sparse.gguf").open("wb") as sparse:
+        sparse.truncate(4 * GIB)
+    assert find_largest([tmp_path]) == whole
+    assert measure_file(tmp_path / "sparse.gguf", limit_s=60).read_bytes == 0
+
+
 def test_without_a_large_file_one_is_written_measured_and_removed(tmp_path: Path) -> None:
     rate = measure_folder([tmp_path], free_bytes=10 * GIB)
     assert 0 < rate.read_bytes <= 256 * MIB

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from home import wait_for
 from launch_samples import HOSTILE_WORDS, make_unit
 from real_tools import need, own_systemd, run
 from stoker.launch.unit import render_unit
@@ -50,16 +51,18 @@ def test_a_unit_started_by_systemd_gets_exactly_the_words_and_the_environment(tm
 def test_an_engines_unit_runs_with_its_hardening_and_fails_without_its_model(tmp_path: Path) -> None:
     model = tmp_path / "model"
     argv = ("/bin/sh", "-c", "grep -E 'NoNewPrivs|Seccomp:' /proc/self/status; cat /proc/self/oom_score_adj; exec sleep 600")
+    out = tmp_path / "out"
     launch = make_unit(argv=argv, user=USER, group=None, env_file=None, conditions=(str(model),), working_directory="/tmp")
-    _write_units(tmp_path, launch, BARE.format(out=tmp_path / "out"))
+    _write_units(tmp_path, launch, BARE.format(out=out))
     with own_systemd(tmp_path) as systemd:
         assert "Assertion failed" in systemd.ctl("start", "stoker-coder.service", code=None)
         model.touch()
         systemd.ctl("start", "stoker-coder.service")
+        wait_for("what the program says of itself", lambda: out.exists() and len(out.read_text().split()) == 5)
         systemd.ctl("stop", "stoker-coder.service")
         assert systemd.show("stoker-coder.service", "Result") == "success"
-    assert (tmp_path / "out").read_text().split()[:2] == ["NoNewPrivs:", "1"]
-    assert (tmp_path / "out").read_text().split()[-1] == "500"
+    assert out.read_text().split()[:2] == ["NoNewPrivs:", "1"]
+    assert out.read_text().split()[-1] == "500"
 
 
 def _write_units(folder: Path, launch: UnitLaunch, more: str) -> None:

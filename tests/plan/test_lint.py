@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from known import GB10, MISTRAL, NIGHTLY
 
 from stoker.errors import WrongUse
 from stoker.flows.lint import Linted, lint_file, lint_words
+from stoker.plan.lint import lint_recipe
+from stoker.plan.written import read_command
+from stoker.rules.load import load_rules
 from support import fails
 
 CASES = Path(__file__).parent / "lint_cases"
@@ -49,7 +53,7 @@ def test_a_mended_command_is_refused_for_nothing_that_could_be_mended(name: str)
 
 
 def _split(text: str) -> list[str]:
-    return shlex.split(text.replace("\\\n", " "))
+    return shlex.split(text.replace("\\\n", " "), comments=True)
 
 
 def test_the_mended_command_sets_what_the_rules_name() -> None:
@@ -79,6 +83,59 @@ def test_a_flag_that_the_version_does_not_know_is_refused_with_the_nearest() -> 
 def test_a_flag_is_only_warned_of_where_the_version_is_a_guess() -> None:
     [linted] = lint_words(["docker", "run", "vllm/vllm-openai:v0.26.9", "--model", "m", "--max-modle-len", "4"], "gb10")
     assert {finding.level for finding in linted.findings if finding.rule == "flag-unknown"} == {"warn"}
+
+
+def test_a_plain_command_is_held_against_all_versions_that_are_known() -> None:
+    [linted] = lint_words(["vllm", "serve", "m", "--swap-space", "4", "--foo", "--gpu-mem-utilization", "0.5"], "gb10")
+    found = [finding for finding in linted.findings if finding.rule == "flag-unknown"]
+    assert {finding.level for finding in found} == {"warn"}
+    assert ["--foo" in finding.what for finding in found].count(True) == 1
+    assert "write --gpu-memory-utilization" in " ".join(finding.fix for finding in found)
+    [linted] = lint_words(["vllm", "serve", "m", "--disable-prefix-caching", "--max-num-partial-prefills", "2"], "gb10")
+    assert "flag-unknown" not in {finding.rule for finding in linted.findings}, "some versions have them"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["vllm serve --port 1", "python -m sglang.launch_server --port 1", "docker run vllm/vllm-openai:v0.26.0 --port 1"],
+)
+def test_without_a_model_no_rule_about_one_model_is_told(command: str) -> None:
+    [linted] = lint_words(command.split(), "gb10")
+    told = [rule for rule in load_rules() if rule.id in {finding.rule for finding in linted.findings}]
+    assert told
+    assert [rule.id for rule in told if "model" in rule.when] == []
+
+
+def test_what_is_not_read_is_said_and_is_no_clean_bill(tmp_path: Path) -> None:
+    [linted] = lint_file(CASES / "lines-that-are-not-read.sh", "gb10")
+    [finding] = [finding for finding in linted.findings if finding.rule == "not-understood"]
+    assert "line 2" in finding.what
+    assert "parallel -j2 vllm serve" in finding.what
+    assert finding.what in linted.recipe.unknown
+    (tmp_path / "x.sh").write_text("parallel vllm serve {} ::: a b\n")
+    with fails(WrongUse, "x.sh", "line 1 seems to start an engine"):
+        lint_file(tmp_path / "x.sh", "gb10")
+
+
+def test_an_engine_that_takes_most_unasked_is_too_much_beside_another(tmp_path: Path) -> None:
+    (tmp_path / "x.sh").write_text("vllm serve a/b --gpu-memory-utilization 0.2 &\nvllm serve c/d\n")
+    first, second = lint_file(tmp_path / "x.sh", "gb10")
+    assert "one-heavy-service-at-a-time" not in {finding.rule for finding in first.findings}
+    assert "one-heavy-service-at-a-time" in {finding.rule for finding in second.findings}
+    assert "one-heavy-service-at-a-time" not in {
+        finding.rule for one in lint_file(tmp_path / "x.sh", "h200") for finding in one.findings
+    }
+
+
+def test_graph_sizes_are_bounds_however_they_are_said() -> None:
+    words = f"docker run {NIGHTLY} python -m sglang.launch_server --model-path /m --attention-backend triton".split()
+    for flags in (["--cuda-graph-bs", "1", "2", "64"], ["--cuda-graph-max-bs", "64"]):
+        [recipe] = read_command([*words, *flags])
+        found = lint_recipe(recipe, GB10, load_rules("sglang"), MISTRAL)
+        assert "sglang-cuda-graph-max-bs-32" in {finding.rule for finding in found}
+    [recipe] = read_command([*words, "--cuda-graph-bs", "1", "2", "32"])
+    found = lint_recipe(recipe, GB10, load_rules("sglang"), MISTRAL)
+    assert "sglang-cuda-graph-max-bs-32" not in {finding.rule for finding in found}
 
 
 def test_findings_say_where_they_stand(tmp_path: Path) -> None:

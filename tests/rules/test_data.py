@@ -97,6 +97,11 @@ def test_a_rule_without_evidence_does_not_load(tmp_path: Path) -> None:
         read_rules(tmp_path / "bare.toml")
 
 
+def test_the_readme_says_how_many_rules_there_are() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    assert re.findall(r"\[(\d+) of them\]\(docs/rules/", readme) == [str(len(RULES))]
+
+
 def test_an_engines_rules_leave_out_the_other_engines_own() -> None:
     others = {rule.id for rule in load_folder("vllm")} if "vllm" in folders() else set()
     assert others.isdisjoint(rule.id for rule in load_rules("sglang"))

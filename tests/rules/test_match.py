@@ -70,6 +70,14 @@ def test_an_unknown_scope_warns_and_says_what_it_hangs_on() -> None:
     assert finding.level == "note"
 
 
+@pytest.mark.parametrize("name", ["model", "architecture", "model_type"])
+def test_a_rule_about_one_model_is_silent_where_the_model_is_unknown(name: str) -> None:
+    rule = make_rule(when={"engine": "sglang", name: "*some-model*"})
+    assert match_rules([rule], WRONG) == []
+    assert match_rules([make_rule(when={**rule.when, "version": "<0.5.12"})], WRONG) == []
+    assert len(match_rules([rule], {**WRONG, name: ("org/some-model-4",)})) == 1
+
+
 def test_a_rule_without_a_mistake_finds_nothing() -> None:
     assert match_rules([make_rule(wrong={})], WRONG) == []
 

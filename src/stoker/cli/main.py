@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import pkgutil
@@ -12,13 +13,22 @@ import click
 
 from stoker import __version__
 from stoker.cli import verbs
-from stoker.errors import StokerError
+from stoker.errors import StokerError, WrongUse
 
 # The order in which a newcomer meets them; a verb that is not named here comes last.
 ORDER = (
     "up", "ask", "status", "logs", "down", "plan", "lint", "import", "check", "install", "flags", "rules", "facts", "serve",
     "completion",
 )  # fmt: skip
+MEANT = {
+    "stop": ["down"],
+    "start": ["up"],
+    "run": ["up"],
+    "list": ["status"],
+    "ps": ["status"],
+    "chat": ["ask"],
+    "help": ["--help"],
+}
 EPILOG = """\b
 First steps:
   stoker up                 serve the bundled demo model
@@ -41,7 +51,9 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports one verb."""
         if cmd_name not in self.list_commands(ctx):
-            return None
+            close = difflib.get_close_matches(cmd_name, self.list_commands(ctx), n=1) or MEANT.get(cmd_name, [])
+            hint = f"did you mean `stoker {close[0]}`?" if close else "`stoker --help` lists them"
+            raise WrongUse(f"there is no verb `{cmd_name}`", next_step=hint)
         command: click.Command = importlib.import_module(f"{verbs.__name__}.{cmd_name}").COMMAND
         return command
 

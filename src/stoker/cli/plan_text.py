@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
 
 import click
 import msgspec
 
-from stoker.cli.show import table
+from stoker.cli.show import table, wrapped
+from stoker.plan.secrets import HIDDEN, is_secret
 from stoker.records import Alternative, Budget, Finding, Plan, Report, Rule, Setting, say_bytes
 from stoker.rules.load import load_rules
 
 COLOURS = {"forbid": "red", "warn": "yellow", "note": "cyan"}
 WORDS = {"forbid": "refused", "warn": "warning", "note": "note"}
-WIDTH, WIDEST = 110, 48
+WIDEST = 40
 
 
-def plan_text(report: Report, explain: bool, alternatives: bool) -> str:
+def plan_text(report: Report, box: str, explain: bool, alternatives: bool) -> str:
     """Returns a report as text: what would run, the memory, what is wrong, and what else there is."""
     plan = report.plan
     version = f" {plan.engine_version}" if plan.engine_version else ""
     lines = [f"{click.style(plan.service, bold=True)}  {plan.engine}{version}: {report.engine_because or 'as before'}", ""]
-    lines += _memory(report.budget, explain) if report.budget else [f"memory  {plan.memory_because}", ""]
+    lines += _memory(report.budget, box, explain) if report.budget else [f"memory  {plan.memory_because}", ""]
     rules = {rule.id: rule for rule in load_rules(plan.engine)}
     lines += _own_words(plan) if explain else []
     lines += _settings(plan.settings, rules, explain)
@@ -44,12 +44,14 @@ def _own_words(plan: Plan) -> list[str]:
     return [table(("  launch", "", ""), rows), ""]
 
 
-def _memory(budget: Budget, explain: bool) -> list[str]:
-    now = "unknown now" if budget.fits_now is None else "fits now" if budget.fits_now else "does not fit now"
-    machine = "fits this machine" if budget.fits_machine else "does not fit this machine"
-    available = "" if budget.available_bytes is None else f", {say_bytes(budget.available_bytes)} available now"
+def _memory(budget: Budget, box: str, explain: bool) -> list[str]:
+    here = box == "this"
+    place = "this machine" if here else f"a {box}" if "/" not in box else box
+    machine = f"fits {place}" if budget.fits_machine else f"does not fit {place}"
+    now = {None: "", True: ", fits now", False: ", does not fit now"}[budget.fits_now] if here else ""
+    available = "" if budget.available_bytes is None or not here else f", {say_bytes(budget.available_bytes)} available now"
     room = f"{say_bytes(budget.usable_bytes)} for engines{available}"
-    lines = [f"memory  {say_bytes(budget.total_bytes)}: {machine}, {now} ({room})"]
+    lines = [f"memory  {say_bytes(budget.total_bytes)}: {machine}{now} ({room})"]
     if budget.kv_requests is not None and budget.kv_tokens is not None:
         lines.append(f"        the cache holds {budget.kv_tokens:,} tokens, {budget.kv_requests:g} full contexts")
     if explain:
@@ -61,14 +63,22 @@ def _memory(budget: Budget, explain: bool) -> list[str]:
 
 def _settings(settings: Iterable[Setting], rules: dict[str, Rule], explain: bool) -> list[str]:
     said = [one for one in settings if one.name.startswith(("--", "$"))] or list(settings)
-    width = max((len(_say(one)) for one in said), default=0)
+    column = min(max((len(_say(one)) for one in said), default=0), WIDEST)
     lines, shown = [], set[str]()
     for one in said:
-        lines.append(f"  {_say(one):<{min(width, WIDEST)}}  {click.style(one.because, dim=True)}")
+        lines += _line(one, column)
         if explain and one.rule in rules and one.rule not in shown:
-            lines += [f"      {click.style(text, dim=True)}" for text in evidence_lines(rules[one.rule])]
+            lines += [text for seen in evidence_lines(rules[one.rule]) for text in wrapped(seen, "      ", "        ")]
         shown.add(one.rule)
     return lines
+
+
+def _line(setting: Setting, column: int) -> list[str]:
+    """A setting and its reason beside it, or below it where the setting is long."""
+    flag = f"  {_say(setting)}"
+    if len(flag) > column + 2:
+        return [flag, *wrapped(setting.because, " " * (column + 4), " " * (column + 4))]
+    return wrapped(f"{flag:<{column + 2}}  {setting.because}".lstrip(), "  ", " " * (column + 4))
 
 
 def _say(setting: Setting) -> str:
@@ -76,6 +86,7 @@ def _say(setting: Setting) -> str:
     if value is True:
         return setting.name
     words = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    words = HIDDEN if is_secret(setting.name, value) else words
     return f"{setting.name}={words}" if setting.name.startswith("$") else f"{setting.name} {words}"
 
 
@@ -94,7 +105,7 @@ def findings_lines(findings: Iterable[Finding], rules: dict[str, Rule]) -> list[
         head = click.style(f"{WORDS[one.level]:<8}", fg=COLOURS[one.level])
         lines.append(f"{head} {one.what}" + (click.style(f"   {one.where}", dim=True) if one.where else ""))
         for name, text in (("why", one.why), ("fix", one.fix), ("rule", f"{one.rule} ({one.standing})")):
-            lines += textwrap.wrap(f"{name}: {text}", WIDTH, initial_indent="         ", subsequent_indent="           ")
+            lines += wrapped(f"{name}: {text}", "         ", "           ")
         if one.rule in rules:
             lines += [f"           {click.style(text, dim=True)}" for text in evidence_lines(rules[one.rule])]
     return lines

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import click
 
-from stoker.cli.show import table
+from stoker.cli.show import table, width, wrapped
 from stoker.records import Rule
 from stoker.rules.match import standing_of
 
-WIDTH = 100
+OTHER_COLUMNS = 28  # severity, standing and the gaps
 
 
 def list_text(rules: list[Rule]) -> str:
     """Returns rules as a table."""
     if not rules:
         return "No rule speaks of that."
-    rows = [(rule.id, rule.severity, standing_of(rule), rule.title) for rule in rules]
+    room = max(20, width() - max(len(rule.id) for rule in rules) - OTHER_COLUMNS)
+    rows = [(rule.id, rule.severity, standing_of(rule), _cut(rule.title, room)) for rule in rules]
     return f"{table(('rule', 'severity', 'standing', 'what'), rows)}\n\n{len(rules)} rules; `stoker rules ID` shows one."
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room - 1]}…"
 
 
 def rule_text(rule: Rule) -> str:
@@ -47,4 +50,4 @@ def say_tests(tests: object) -> str:
 
 
 def _wrapped(name: str, text: str) -> list[str]:
-    return textwrap.wrap(f"  {name}{text}", WIDTH, subsequent_indent=" " * (2 + len(name))) if text else []
+    return wrapped(f"{name}{text}", "  ", " " * (2 + len(name))) if text else []

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import textwrap
 import time
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 import msgspec
@@ -15,12 +20,33 @@ COLOURS = {
     State.READY: "green", State.FAILED: "red", State.WEDGED: "red", State.BACKOFF: "yellow", State.STOPPED: "bright_black",
 }  # fmt: skip
 WIDEST_STATE = max(map(len, State))
+WIDEST, PAGE = 120, 110
 HEADINGS = ("service", "model", "state", "since", "address", "memory")
 
 
 def say_json(value: object) -> None:
     """Prints a record as JSON."""
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+
+
+def width() -> int:
+    """Returns how wide text may be: the terminal's width, or a page's where the output is none."""
+    return min(WIDEST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else PAGE
+
+
+def wrapped(text: str, first: str = "", more: str = "") -> list[str]:
+    """Returns text in lines that fit; flags and paths are never broken, so that they can be copied."""
+    return textwrap.wrap(
+        text, max(40, width()), initial_indent=first, subsequent_indent=more, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def command_name() -> str:
+    """Returns what to type to call this program: its name where PATH has it, else where it lies."""
+    if shutil.which("stoker"):
+        return "stoker"
+    place = Path(sys.executable).with_name("stoker")
+    return os.path.relpath(place) if place.is_relative_to(Path.cwd()) else str(place)
 
 
 def duration(seconds: float) -> str:

@@ -40,6 +40,9 @@ class Engine(Protocol):
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the program to run for a plan, listening on a port of the loopback interface."""
 
+    def release_of(self, version: str) -> str:
+        """Returns a version as the rules name it: llama.cpp's builds are only counted."""
+
     def version_argv(self, server: str | None) -> tuple[str, ...] | None:
         """Returns the words that print the engine's version, or None where the package's metadata tells it."""
 

@@ -104,6 +104,10 @@ class LlamaCpp:
         """Returns nothing: llama.cpp captures its graphs as it goes."""
         return {}
 
+    def release_of(self, version: str) -> str:
+        """Returns the build in '2026.10.11549', the wheel's version, and in 'b11549'."""
+        return version.rpartition(".")[2].lstrip("b")
+
     def version_argv(self, server: str | None) -> tuple[str, ...] | None:
         """Returns the words that ask an external server for its version."""
         return (server, "--version") if server else None

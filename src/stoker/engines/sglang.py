@@ -102,6 +102,10 @@ class SgLang:
         """Returns the flags that bound graph capture; SGLang chooses the sizes below the bound itself."""
         return {"graph_batch": batch}
 
+    def release_of(self, version: str) -> str:
+        """Returns the version as it is: releases are named by it."""
+        return version
+
     def version_argv(self, server: str | None) -> tuple[str, ...] | None:
         """Returns None: the version is that of the package or of the image."""
         return None

@@ -109,6 +109,10 @@ class Vllm:
         sizes = [2**power for power in range(batch.bit_length()) if 2**power < batch]
         return {"graph_sizes": (*sizes, batch), "graph_batch": batch}
 
+    def release_of(self, version: str) -> str:
+        """Returns the version as it is: releases are named by it."""
+        return version
+
     def version_argv(self, server: str | None) -> tuple[str, ...] | None:
         """Returns None: the version is that of the package or of the image."""
         return None

@@ -1,13 +1,16 @@
 """Measures how fast a disk reads a file from its beginning, which is what an engine does with its weights.
 
-It is bounded in bytes and in time. The page cache is gone around (O_DIRECT), since it would answer instead of the disk.
+It is bounded in bytes and in time. The page cache is gone around (O_DIRECT), since it would answer instead of the disk, and
+so are holes in a file, which no disk has to read: a sparse one gave 41.7 GiB/s.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -22,6 +25,7 @@ BLOCK_BYTES = 16 * MIB
 OWN_FILE_BYTES = 256 * MIB  # where no file of that size is there to be read
 LARGE_BYTES = 64 * MIB  # a smaller file is read before the clock has ticked often enough
 MOST_ENTRIES = 20_000
+STAT_BLOCK_BYTES = 512  # what st_blocks counts, whatever the file system's own blocks are
 
 
 def measure_folder(folders: Iterable[Path], free_bytes: int) -> ReadRate:
@@ -37,14 +41,20 @@ def measure_folder(folders: Iterable[Path], free_bytes: int) -> ReadRate:
 
 
 def find_largest(folders: Iterable[Path]) -> Path | None:
-    """Returns the largest file in these folders and below; None without one that is worth reading."""
+    """Returns the file in these folders and below that has most on the disk; None without one that is worth reading."""
     largest, size = None, LARGE_BYTES - 1
     entries = (entry for folder in folders for entry in _walk(folder))
     for _, entry in zip(range(MOST_ENTRIES), entries, strict=False):
         with contextlib.suppress(OSError):
-            if entry.stat().st_size > size:
-                largest, size = Path(entry.path), entry.stat().st_size
+            stored_bytes = _stored_bytes(entry.stat())
+            if stored_bytes > size:
+                largest, size = Path(entry.path), stored_bytes
     return largest
+
+
+def _stored_bytes(status: os.stat_result) -> int:
+    """Returns how much of a file lies on the disk: less than its length where it has holes, or is compressed."""
+    return min(status.st_size, status.st_blocks * STAT_BLOCK_BYTES)
 
 
 def _walk(folder: Path) -> Iterable[os.DirEntry[str]]:
@@ -87,15 +97,35 @@ def _open(file: Path) -> tuple[int, bool]:
 
 
 def _read(descriptor: int, limit_bytes: int, limit_s: float, block_bytes: int = BLOCK_BYTES) -> tuple[int, float]:
-    done = 0
+    done, place = 0, 0
     began = time.perf_counter()
     with mmap.mmap(-1, block_bytes) as block:  # O_DIRECT wants memory that begins on a page
         while done < limit_bytes and time.perf_counter() - began < limit_s:
-            read_bytes = os.preadv(descriptor, [block], done)
+            start, end = _next_data(descriptor, place)
+            if end <= start:
+                break
+            read_bytes = os.preadv(descriptor, [memoryview(block)[: _whole_pages(min(end - start, block_bytes))]], start)
             done += read_bytes
-            if read_bytes < block_bytes:
+            place = start + read_bytes
+            if read_bytes < min(end - start, block_bytes):
                 break
     return done, time.perf_counter() - began
+
+
+def _next_data(descriptor: int, place: int) -> tuple[int, int]:
+    """Returns from where to where the file has data after a place, in whole pages; equal where there is no more."""
+    try:
+        start = os.lseek(descriptor, place, os.SEEK_DATA)
+        end = os.lseek(descriptor, start, os.SEEK_HOLE)
+    except OSError as problem:
+        if problem.errno == errno.ENXIO:  # nothing but a hole follows
+            return place, place
+        return place, sys.maxsize  # a file system that tells of no holes: read on until it ends
+    return start - start % mmap.PAGESIZE if start > place else place, end
+
+
+def _whole_pages(count: int) -> int:
+    return -(-count // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def _measure_own(folder: Path) -> ReadRate:

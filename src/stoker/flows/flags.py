@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,12 +11,21 @@ from stoker import engines
 from stoker.box import Box, LocalBox
 from stoker.config import Paths
 from stoker.errors import WrongUse
-from stoker.facts.catalogs import find_catalog, known_engines, known_versions, load_all, version_key
+from stoker.facts.catalogs import (
+    find_catalog,
+    known_engines,
+    known_versions,
+    load_all,
+    load_catalog,
+    version_key,
+)
 from stoker.facts.engine_help import read_engine_flags
 from stoker.facts.flag_changes import compare_catalogs
 from stoker.facts.flags import find_lifetimes, search_flags
 from stoker.records import Catalog
 from stoker.records.flags import CatalogChanges, FlagsView, KnownFlag, KnownVersions, Lifetime
+
+MINOR = re.compile(r"v?\d+\.\d+")
 
 
 def list_versions(engine: str) -> KnownVersions:
@@ -26,9 +36,16 @@ def list_versions(engine: str) -> KnownVersions:
 
 
 def choose_catalog(engine: str, version: str | None) -> tuple[Catalog, str]:
-    """Returns the catalog nearest to a version, else the newest, with what is to be said of it; raises WrongUse."""
+    """Returns the catalog nearest to a version, else the newest, with what is to be said of it; raises WrongUse.
+
+    `0.20` is the newest of the 0.20.x that are known.
+    """
     versions = list_versions(engine).versions
     found = find_catalog(engine, version or versions[-1])
+    line = [one for one in versions if MINOR.fullmatch(version or "") and one.startswith(f"{version}.".lstrip("v"))]
+    if line:
+        why = f"{engine} {version} is taken for {line[-1]}, the newest of these whose flags are known"
+        return load_catalog(engine, line[-1]), why
     if found.catalog is None:
         raise WrongUse(found.why, next_step=f"choose one of: {', '.join(versions)}")
     return found.catalog, found.why

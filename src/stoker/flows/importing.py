@@ -9,11 +9,10 @@ from pathlib import Path
 from stoker.config import Paths, read_config
 from stoker.errors import StokerError, WrongUse
 from stoker.facts.catalogs import known_versions, load_catalog
+from stoker.flows.reading import read_text
 from stoker.plan.importing import Imported, render_services, services_of
 from stoker.plan.written import read_written
 from stoker.records import Catalog, Recipe
-
-MOST_BYTES = 4 * 1024**2
 
 
 def import_files(files: Sequence[Path]) -> tuple[Imported, ...]:
@@ -41,21 +40,10 @@ def _read_launches(file: Path) -> Iterable[Recipe]:
     return recipes
 
 
-def read_text(file: Path) -> str:
-    """Returns a file's text; raises WrongUse where it is none."""
-    try:
-        with file.open("rb") as opened:
-            held = opened.read(MOST_BYTES + 1)
-    except OSError as problem:
-        raise WrongUse(f"{file} cannot be read", why=problem.strerror or str(problem)) from problem
-    if len(held) > MOST_BYTES or b"\0" in held:
-        raise WrongUse(f"{file} is no launch that somebody wrote", why="it is too large for one, or no text")
-    return held.decode(errors="replace")
-
-
 def check_free(services: Iterable[Imported], paths: Paths, output: Path | None) -> None:
     """Raises StokerError where one of the names is taken in the file that the services are meant for."""
     meant_for = output or paths.config
+    _read_before(meant_for)
     taken = [service.name for service in services if service.keys and service.name in read_config(meant_for).services]
     if taken:
         raise StokerError(
@@ -65,10 +53,15 @@ def check_free(services: Iterable[Imported], paths: Paths, output: Path | None) 
         )
 
 
+def _read_before(output: Path) -> str:
+    """Returns what a file holds already: nothing where it is missing; raises WrongUse where it is no ordinary file."""
+    return read_text(output, "a stoker.toml") if output.exists() else ""
+
+
 def append_services(services: Sequence[Imported], output: Path) -> None:
     """Appends the services to a file, which is made where it is missing; raises WrongUse where that cannot be done."""
     try:
-        before = output.read_text() if output.exists() else ""
+        before = _read_before(output)
         text = render_services(services)
         added = text if not before else f"{'' if before.endswith(chr(10)) else chr(10)}\n{text}"
         tomllib.loads(before + added)  # such as a file that has a plain `service = 1`

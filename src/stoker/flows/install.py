@@ -102,7 +102,7 @@ def _check_known(service: str, config: Config) -> None:
 def _daemon_unit(user: str, environment: Pairs, limits: LimitsConfig) -> UnitLaunch:
     return UnitLaunch(
         name=DAEMON, description="Stoker, which tends the LLM engines of this machine", user=user,
-        argv=_stoker("serve"), environment=environment,
+        kind="notify", argv=_stoker("serve"), environment=environment,  # what follows it finds it listening
         start_timeout_s=SLACK_S, stop_timeout_s=_seconds(limits.drain_s, limits.stop_grace_s),
         restart_pause_s=RESTART_PAUSE_S, restart_tries=RESTART_TRIES, restart_window_s=RESTART_WINDOW_S,
         final_exit_codes=(WrongUse.exit_code, Refused.exit_code), keeps_children=True, oom_score_adjust=OOM_SCORE,

@@ -14,16 +14,14 @@ POLL_S = 0.1
 
 
 def find_log(paths: Paths, name: str | None) -> Path:
-    """Returns the log of a service, or of the only one there is; raises WrongUse with the names that exist."""
+    """Returns the log of a service, or of the one that spoke last; raises WrongUse with the names that exist."""
     logs = {file.stem: file for file in sorted(paths.engine_log("x").parent.glob("*.log"))}
-    if name is None and len(logs) == 1:
-        return next(iter(logs.values()))
+    if name is None and logs:
+        return max(logs.values(), key=lambda file: file.stat().st_mtime)  # the engine that spoke last
     if not logs:
         raise WrongUse("there are no logs yet", why="no engine has been started here", next_step="`stoker up` starts one")
     if name is None or SERVICE_NAME.fullmatch(name) is None or name not in logs:
-        known = ", ".join(logs)
-        what = "name a service" if name is None else f"there is no log of a service called `{name}`"
-        raise WrongUse(what, next_step=f"logs here: {known}")
+        raise WrongUse(f"there is no log of a service called `{name}`", next_step=f"logs here: {', '.join(logs)}")
     return logs[name]
 
 

@@ -75,16 +75,31 @@ def _check_program(plan: Plan) -> None:
         )
 
 
-def report_on(wish: Wish, box: str = THIS, in_container: bool = False, running: tuple[Claim, ...] = ()) -> Report:
+def report_on(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) -> Report:
     """Returns everything that is to be said of a wish on a machine; raises Refused where it contradicts itself.
 
-    `in_container` takes the image that a rule names for this machine, where the wish names none. `running` are the
-    services whose memory would come back if they stopped.
+    Where nobody named an image or a program and the engine is not installed here, the plan is for the image that a rule
+    names for that machine. `running` are the services whose memory would come back if they stopped.
     """
     ground = read_ground(wish, box, running)
-    if in_container and wish.image is None and (found := preferred(ground.rules, ground.facts()).get("image")):
-        ground = read_ground(msgspec.structs.replace(wish, image=str(found[0])), box, running)
+    found = preferred(ground.rules, ground.facts()).get("image") if _needs_image(ground, box) else None
+    if found is not None:
+        image, rule = found
+        ground = read_ground(msgspec.structs.replace(wish, image=str(image)), box, running)
+        because = f"{read_because(ground, wish)}; in the image of rule {rule.id}"
+        ground = msgspec.structs.replace(ground, engine_because=because)
     return make_report(ground)
+
+
+def read_because(ground: Ground, wish: Wish) -> str:
+    """Returns why this engine was chosen, before the image was."""
+    return choose_engine(wish, ground.model, ground.machine)[1]
+
+
+def _needs_image(ground: Ground, box: str) -> bool:
+    if ground.engine == LLAMACPP or ground.image is not None or ground.wish.program:
+        return False
+    return box != THIS or shutil.which(find(ground.engine).program[0]) is None
 
 
 def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) -> Ground:

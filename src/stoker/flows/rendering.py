@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import getpass
+import os
+import pwd
 import shutil
+from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
-from stoker.engines import find
 from stoker.errors import Refused, WrongUse
 from stoker.launch.compose import render_compose
 from stoker.launch.container import render_docker_run, render_podman_run
 from stoker.launch.dockerfile import render_overlay
-from stoker.launch.from_plan import container_of, overlay_of, unit_of
+from stoker.launch.from_plan import container_of, container_unit_of, launch_of, overlay_of, unit_of
+from stoker.launch.names import UNWRITABLE, check_no_secret
 from stoker.launch.quadlet import render_quadlet
+from stoker.launch.reasons import option_reasons
 from stoker.launch.unit import render_unit
-from stoker.plan.written.mend import say_command
+from stoker.plan.written.quoting import say_command
 from stoker.records import Plan, Report
 from stoker.rules.load import find_rule
 
 FIRST_PORT = 30000
 FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
+DOCKER = "/usr/bin/docker"
 
 
 def render_launch_text(report: Report, form: str) -> str:
@@ -30,7 +35,7 @@ def render_launch_text(report: Report, form: str) -> str:
     if form == "argv":
         return _with_environment(plan, port)
     if form == "unit":
-        return render_unit(unit_of(_with_whole_path(plan), port, getpass.getuser()))
+        return _unit(plan, port)
     if form == "dockerfile":
         return _dockerfile(report)
     launch = container_of(plan, port)
@@ -40,22 +45,55 @@ def render_launch_text(report: Report, form: str) -> str:
     return render_compose([launch]) if form == "compose" else render_quadlet(launch)
 
 
-def _with_whole_path(plan: Plan) -> Plan:
+def _unit(plan: Plan, port: int) -> str:
+    if plan.image is not None:
+        launch = container_of(plan, port)
+        unit = container_unit_of(plan, launch, shutil.which("docker") or DOCKER)
+        return render_unit(unit, option_reasons(launch))
+    unit = unit_of(plan, port, find_owner(os.geteuid(), os.environ))
+    return render_unit(msgspec.structs.replace(unit, argv=(_whole_path(unit.argv[0], plan), *unit.argv[1:])))
+
+
+def find_owner(uid: int, environment: Mapping[str, str]) -> str:
+    """Returns the user whose engine it will be: the caller, or who called `sudo`; raises Refused where that is root."""
+    name = environment.get("SUDO_USER") if uid == 0 else None
+    try:
+        owner = pwd.getpwnam(name) if name else pwd.getpwuid(uid)
+    except KeyError as problem:
+        raise Refused(f"there is no user {name or uid} on this machine, for whom a unit could be") from problem
+    if owner.pw_uid == 0:
+        raise Refused(
+            "an engine should not run as root",
+            why="it runs what a model's files bring along; a unit is for the user who asks for it",
+            next_step="call `stoker plan ... --render unit` as the user who owns the models",
+        )
+    return owner.pw_name
+
+
+def _whole_path(program: str, plan: Plan) -> str:
     """systemd wants the program's whole path; a unit is for the machine on which it is rendered."""
-    first, *more = plan.program or find(plan.engine).program
-    place = shutil.which(first)
+    place = shutil.which(program)
     if place is None:
         raise Refused(
-            f"a unit needs the whole path of `{first}`, which is not on PATH here",
-            next_step=f"set `program` of [service.{plan.service}], such as ['/opt/venv/bin/{first}', ...]",
+            f"a unit needs the whole path of `{program}`, which is not on PATH here",
+            next_step=f"set `program` of [service.{plan.service}], such as ['/opt/venv/bin/{program}', ...]",
         )
-    return msgspec.structs.replace(plan, program=(place, *more))
+    return str(Path(place).absolute())
 
 
 def _with_environment(plan: Plan, port: int) -> str:
-    spec = find(plan.engine).render(plan, port)
+    if plan.image is not None:
+        raise Refused(
+            f"{plan.service} runs in the image {plan.image}, of which the engine's words alone say nothing",
+            next_step="`--render docker` (or podman, compose, quadlet, unit) prints the container",
+        )
+    spec = launch_of(plan, port)
+    check_no_secret(plan.service, spec.environment, spec.argv)
     variables = tuple(f"{name}={value}" for name, value in spec.environment)
-    return say_command((*(("env", *variables) if variables else ()), *spec.argv))
+    words = (*(("env", *variables) if variables else ()), *spec.argv)
+    if any(UNWRITABLE.search(word) for word in words):
+        raise Refused(f"a word of {plan.service} holds a NUL, or is not UTF-8", why="no command line can hold it")
+    return say_command(words)
 
 
 def _dockerfile(report: Report) -> str:

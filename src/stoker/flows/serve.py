@@ -17,6 +17,7 @@ from stoker.errors import Refused, StokerError
 from stoker.facts.memory import read_memory
 from stoker.facts.ports import read_listener
 from stoker.flows.control import Control
+from stoker.flows.notify import tell_ready
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
 from stoker.gateway.asgi import App
 from stoker.gateway.door import Door, Entry, Keys
@@ -106,6 +107,7 @@ async def _live(
         running = tasks.create_task(supervisor.run())
         await door.open(server, tasks)
         announce(control.url, is_loopback(bound))
+        tell_ready()
         await control.stop_asked.wait()
         for number in (signal.SIGTERM, signal.SIGINT):  # the second one forces
             loop.remove_signal_handler(number)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from stoker.errors import Refused
 from stoker.launch.container import check_container, published, restart_policy
+from stoker.launch.names import is_volume
+from stoker.launch.reasons import reasons_of
 from stoker.records import ContainerLaunch
 
 
@@ -31,6 +34,14 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(_Word, lambda dumper, word: dumper.represent_scalar("tag:yaml.org,2002:str", str(word), style='"'))
 
 
+# The keys of a service and the options of a launch that they say.
+KEYS = {
+    "volumes": "mounts", "ports": "publish", "ipc": "ipc", "shm_size": "shm_size", "ulimits": "ulimits", "deploy": "gpus",
+    "devices": "gpus",
+}  # fmt: skip
+KEY = re.compile(r"  (\w+):")
+
+
 def render_compose(launches: Sequence[ContainerLaunch]) -> str:
     """Returns the text of a compose file with one service for each launch, in their order."""
     names = [launch.name for launch in launches]
@@ -38,9 +49,28 @@ def render_compose(launches: Sequence[ContainerLaunch]) -> str:
         raise Refused("two containers have one name", why=f"the names are {', '.join(names)}")
     for launch in launches:
         check_container(launch)
-    tree = {"services": {launch.name: _service(launch) for launch in launches}}
+    services = "".join(_with_reasons(launch, _dump({launch.name: _service(launch)})) for launch in launches)
+    volumes = sorted({mount.host for launch in launches for mount in launch.mounts if is_volume(mount.host)})
+    # By its name, or compose would put the project's before it and take another volume than docker and podman do.
+    named = _dump({"volumes": {volume: {"name": _Word(volume)} for volume in volumes}}) if volumes else ""
+    return f"# Written by Stoker.\nservices:\n{services}{named}"
+
+
+def _dump(tree: Mapping[str, Any]) -> str:
     text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf"))
-    return f"# Written by Stoker.\n{text}"
+    return text
+
+
+def _with_reasons(launch: ContainerLaunch, text: str) -> str:
+    """Returns a service's lines, indented, each option with its reason above it; all text in them is on one line."""
+    reasons = reasons_of(launch)
+    lines: list[str] = []
+    for line in text.rstrip("\n").split("\n"):
+        found = KEY.match(line)
+        reason = reasons.get(KEYS.get(found[1], "")) if found else None
+        lines += [f"    # {reason}"] if reason else []
+        lines.append(f"  {line}")
+    return "\n".join(lines) + "\n"
 
 
 def _word(text: str) -> _Word:
@@ -74,6 +104,8 @@ def _service(launch: ContainerLaunch) -> dict[str, Any]:
 
 
 def _mount(host: str, inside: str, read_only: bool) -> dict[str, Any]:
+    if is_volume(host):
+        return {"type": "volume", "source": _word(host), "target": _word(inside), "read_only": read_only}
     # Without create_host_path: false a mistyped path becomes an empty folder, owned by root.
     return {
         "type": "bind", "source": _word(host), "target": _word(inside), "read_only": read_only,

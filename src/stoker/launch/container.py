@@ -15,6 +15,7 @@ from stoker.launch.names import (
     check_path,
     check_plain_path,
     check_variable,
+    is_volume,
 )
 from stoker.records import ContainerLaunch, Mount, Publish
 
@@ -48,12 +49,13 @@ def check_container(launch: ContainerLaunch) -> None:
             next_step="leave `network` out, and the ports are published on loopback alone",
         )
     for mount in launch.mounts:
-        check_path(mount.host, "the mount")
+        if not is_volume(mount.host):
+            check_path(mount.host, "the mount")
         check_path(mount.inside, "the mount's place")
     if launch.env_file:
         check_plain_path(launch.env_file, "the environment file")
     _check_words(launch)
-    check_no_secret(launch.name, [check_variable(name) for name, _ in launch.environment], launch.words)
+    check_no_secret(launch.name, [(check_variable(name), value) for name, value in launch.environment], launch.words)
 
 
 def _check_words(launch: ContainerLaunch) -> None:
@@ -150,4 +152,5 @@ def _limits(launch: ContainerLaunch) -> list[tuple[str, str]]:
 
 def _mount(mount: Mount) -> str:
     # Not --volume: for a mistyped path docker makes an empty folder there, owned by root, and the engine finds no model.
-    return f"type=bind,source={mount.host},target={mount.inside}" + (",readonly" if mount.read_only else "")
+    kind = "volume" if is_volume(mount.host) else "bind"
+    return f"type={kind},source={mount.host},target={mount.inside}" + (",readonly" if mount.read_only else "")

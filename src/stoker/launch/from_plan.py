@@ -6,24 +6,33 @@ import msgspec
 
 from stoker.engines import find
 from stoker.errors import Refused
-from stoker.records import ContainerLaunch, Mount, Plan, Publish, Rule, Setting, UnitLaunch
+from stoker.launch.container import render_docker_run
+from stoker.launch.places import plan_inside
+from stoker.records import ContainerLaunch, LaunchSpec, Plan, Publish, Rule, UnitLaunch
 from stoker.records.launch import ImageOverlay
 
-MODEL_INSIDE, DRAFT_INSIDE = "/model", "/draft"
 SHARED_MEMORY_BYTES = 16 * 1024**3
 OPEN_FILES = 1_048_576
 RESTART_PAUSE_S = 120  # the memory of a killed engine was seen to stay away for 30 to 120 s
+STOP_S = 60
 OOM_SCORE = 500  # the engine goes before the shell of the person who has to look
 LOOPBACK, EVERYWHERE = "127.0.0.1", "0.0.0.0"
+ADDRESS = ("--host", "--port")
+
+
+def launch_of(plan: Plan, port: int) -> LaunchSpec:
+    """Returns the words of a plan's engine, which say once where it listens: on a port of loopback."""
+    settings = tuple(one for one in plan.settings if one.name.replace("_", "-") not in ADDRESS)
+    return find(plan.engine).render(msgspec.structs.replace(plan, settings=settings), port)
 
 
 def container_of(plan: Plan, port: int, key_file: str | None = None) -> ContainerLaunch:
     """Returns the container that a plan asks for: its models read-only, its port on loopback, no secret in sight."""
     if plan.image is None:
         raise Refused(f"{plan.service} names no image", next_step="give --image, or `image` in stoker.toml")
-    inside, mounts = _inside(plan)
-    spec = find(plan.engine).render(inside, port)
-    words = tuple(EVERYWHERE if word == LOOPBACK else word for word in spec.argv)
+    inside, mounts = plan_inside(plan)
+    spec = launch_of(inside, port)
+    words = _on_all_addresses(spec.argv)
     return ContainerLaunch(
         name=f"stoker-{plan.service}",
         image=plan.image,
@@ -34,40 +43,16 @@ def container_of(plan: Plan, port: int, key_file: str | None = None) -> Containe
         mounts=mounts,
         publish=(Publish(port, port),),
         gpus="all",
-        # vLLM's and SGLang's processes talk through shared memory; docker's default is 64 MiB. Not --ipc host: it would
-        # share the host's with the container.
         shm_size_bytes=SHARED_MEMORY_BYTES,
         ulimits=(("memlock", -1), ("nofile", OPEN_FILES)),
         labels=(("stoker.plan", plan.plan_id), ("stoker.service", plan.service)),
     )
 
 
-def _inside(plan: Plan) -> tuple[Plan, tuple[Mount, ...]]:
-    """The plan with the paths that the container sees, and the mounts that make it so."""
-    places = {plan.model_path: MODEL_INSIDE}
-    for setting in plan.settings:
-        path = _draft_path(setting)
-        if path is not None and path.startswith("/"):
-            places.setdefault(path, DRAFT_INSIDE)
-    settings = tuple(msgspec.structs.replace(one, value=_moved(one, places)) for one in plan.settings)
-    inside = msgspec.structs.replace(plan, model_path=MODEL_INSIDE, settings=settings)
-    own = tuple(Mount(host, place.partition(":")[0], place.endswith(":ro")) for host, place in plan.mounts)
-    return inside, (*(Mount(host, place) for host, place in places.items()), *own)
-
-
-def _draft_path(setting: Setting) -> str | None:
-    value = str(setting.value)
-    if setting.name == "--speculative-config":
-        found = msgspec.json.decode(value).get("model")
-        return found if isinstance(found, str) else None
-    return value if setting.name.endswith("draft-model-path") else None
-
-
-def _moved(setting: Setting, places: dict[str, str]) -> object:
-    path = _draft_path(setting)
-    if path is None or path not in places or isinstance(setting.value, bool):
-        return setting.value
-    return str(setting.value).replace(path, places[path])
+def _on_all_addresses(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Lets the engine listen on the container's own address too: who reaches it there is decided by what is published."""
+    place = argv.index(LOOPBACK, argv.index(ADDRESS[0])) if ADDRESS[0] in argv else -1
+    return (*argv[:place], EVERYWHERE, *argv[place + 1 :]) if place > 0 else argv
 
 
 def unit_of(plan: Plan, port: int, user: str) -> UnitLaunch:
@@ -75,10 +60,10 @@ def unit_of(plan: Plan, port: int, user: str) -> UnitLaunch:
 
     Not the name that `stoker install` gives: that unit asks the daemon, and the two exclude each other.
     """
-    spec = find(plan.engine).render(plan, port)
+    spec = launch_of(plan, port)
     return UnitLaunch(
         name=f"engine-{plan.service}",
-        description=f"{plan.model} on {plan.engine}, planned by Stoker ({plan.plan_id})",
+        description=_description(plan),
         argv=spec.argv,
         user=user,
         environment=spec.environment,
@@ -86,6 +71,30 @@ def unit_of(plan: Plan, port: int, user: str) -> UnitLaunch:
         restart_pause_s=RESTART_PAUSE_S,
         oom_score_adjust=OOM_SCORE,
     )
+
+
+def container_unit_of(plan: Plan, launch: ContainerLaunch, docker: str) -> UnitLaunch:
+    """Returns the unit that runs a plan's container; `docker` is the program's whole path.
+
+    Not detached: systemd would take the client's end for the engine's. It is removed at its end, so that a restart gets
+    the name again. As root, since whoever may talk to docker can become root.
+    """
+    argv = render_docker_run(msgspec.structs.replace(launch, at_exit="remove"), detached=False)
+    return UnitLaunch(
+        name=f"engine-{plan.service}",
+        description=_description(plan),
+        argv=(docker, *argv[1:]),
+        stop_argv=(docker, "stop", "-t", str(STOP_S), launch.name),
+        user="root",
+        wants=("docker.service", "network-online.target"),
+        conditions=(launch.mounts[0].host,),
+        restart_pause_s=RESTART_PAUSE_S,
+        stop_timeout_s=STOP_S + 30,
+    )
+
+
+def _description(plan: Plan) -> str:
+    return f"{plan.model} on {plan.engine}, planned by Stoker ({plan.plan_id})"
 
 
 def overlay_of(image: str, rule: Rule) -> ImageOverlay | None:

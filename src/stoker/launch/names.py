@@ -6,9 +6,10 @@ A file of systemd or sudo is read by root. A name that was bent into shape would
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stoker.errors import Refused
+from stoker.plan.secrets import secrets_in
 
 PREFIX = "stoker-"
 LONGEST_USER, LONGEST_SERVICE = 32, 63
@@ -26,11 +27,7 @@ USER_IN_CONTAINER = re.compile(r"[a-z0-9_.-]+(:[a-z0-9_.-]+)?")
 NOBODYS = "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
 UNWRITABLE = re.compile(r"[\x00\ud800-\udfff]")
 CONTROL = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufdd0-\ufdef{NOBODYS}]")
-# At the end of a name: TOKENIZERS_PARALLELISM, MAX_TOKENS and API_KEY_FILE hold no secret, HF_TOKEN and VLLM_API_KEY do.
-SECRET_VARIABLE = re.compile(r"([A-Z0-9_]*_)?(TOKEN|KEY|SECRET|PASSWORD|PASSWD)")
-SECRET_WORD = re.compile(
-    rf"(--?([a-z0-9-]*-)?(api[-_]key|hf[-_]token|password|secret)(=.*)?|{SECRET_VARIABLE.pattern}=.*)", re.DOTALL
-)
+VOLUME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]+")
 
 
 def check_user(name: str) -> str:
@@ -107,13 +104,18 @@ def check_variable(name: str) -> str:
     raise Refused(f"{name!r} cannot be the name of an environment variable", why="letters, digits and '_' may be in one")
 
 
-def check_no_secret(owner: str, variables: Iterable[str], words: Iterable[str]) -> None:
+def is_volume(host: str) -> bool:
+    """Tells whether what is mounted is a volume of the container engine's own, by its name, and no path of the host."""
+    return VOLUME.fullmatch(host) is not None
+
+
+def check_no_secret(owner: str, environment: Iterable[tuple[str, str]], words: Sequence[str]) -> None:
     """Raises Refused where a secret would stand in a command line or a file, which others on the machine can read."""
-    shown = [name for name in variables if SECRET_VARIABLE.fullmatch(name)]
-    shown += [word.partition("=")[0] for word in words if SECRET_WORD.fullmatch(word)]
+    shown = secrets_in(words, environment)
     if shown:
         raise Refused(
             f"{owner} would show a secret: {', '.join(shown)}",
             why="everybody on the machine can read command lines (`ps`) and most of these files",
-            next_step="put it as a variable into a file of mode 0600 and name that as env_file",
+            next_step="take it out of `flags` and `environment`, and put it as a variable into a file of mode 0600: docker, "
+            "podman and systemd read such a file (--env-file, EnvironmentFile=)",
         )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from stoker.errors import Refused
 from stoker.launch.container import cdi_name, check_container, full_image, published
 from stoker.launch.names import check_line
+from stoker.launch.reasons import reasons_of
 from stoker.launch.unit import exec_words
 from stoker.records import ContainerLaunch
 
 # Written for Podman 4.7 and newer, whose keys these are; `Entrypoint=` came later, so that goes through PodmanArgs.
 RESTARTS = {"on-failure": "on-failure", "always": "always", "unless-stopped": "always"}
 RESTART_PAUSE_S, RESTART_WINDOW_S = 120, 3600
+# The keys of a quadlet and the options of a launch that they say.
+KEYS = {"Volume": "mounts", "PublishPort": "publish", "ShmSize": "shm_size", "Ulimit": "ulimits", "AddDevice": "gpus"}
 
 
 def render_quadlet(launch: ContainerLaunch) -> str:
@@ -26,15 +31,22 @@ def render_quadlet(launch: ContainerLaunch) -> str:
         "Service": _service(launch),
         "Install": [("WantedBy", "multi-user.target default.target")],
     }
-    blocks = [
-        "\n".join([f"[{name}]", *(f"{key}={check_line(value, key)}" for key, value in lines)])
-        for name, lines in sections.items()
-    ]
+    reasons = reasons_of(launch)
+    blocks = ["\n".join([f"[{name}]", *_lines(lines, reasons)]) for name, lines in sections.items()]
     return (
         "# Written by Stoker. Place: /etc/containers/systemd/, then `systemctl daemon-reload`.\n"
         + "\n\n".join(blocks)
         + "\n"
     )
+
+
+def _lines(lines: Iterable[tuple[str, str]], reasons: Mapping[str, str]) -> Iterator[str]:
+    """Yields the lines of a section, the first of each key below the reason for it."""
+    left = {key: reasons[option] for key, option in KEYS.items() if option in reasons}
+    for key, value in lines:
+        if reason := left.pop(key, None):
+            yield f"# {reason}"
+        yield f"{key}={check_line(value, key)}"
 
 
 def _unit(launch: ContainerLaunch) -> list[tuple[str, str]]:

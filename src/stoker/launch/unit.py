@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 
 from stoker.errors import Refused
 from stoker.launch.names import (
@@ -44,6 +45,11 @@ CLIENT = """\
 # It only talks to another program, and that one runs the engines.
 NoNewPrivileges=yes
 ProtectSystem=full"""
+CLIENTS = ("docker", "podman")
+CONTAINER_CLIENT = """\
+# Only the container engine's client: neither limits, nor a score, nor hardening of its own reach the container.
+NoNewPrivileges=yes
+ProtectSystem=full"""
 KEEPS_CHILDREN = """\
 # Only the program itself is ended: engines outlive its crash, and the next one takes them back. Nor does an engine that the
 # kernel ends for want of memory end the program.
@@ -54,11 +60,11 @@ ENDS_CHILDREN = """\
 KillMode=mixed"""
 
 
-def render_unit(launch: UnitLaunch) -> str:
-    """Returns the text of a service unit."""
+def render_unit(launch: UnitLaunch, reasons: Sequence[str] = ()) -> str:
+    """Returns the text of a service unit; the reasons stand above its command."""
     check_service(launch.name)
-    check_no_secret(launch.name, [name for name, _ in launch.environment], (*launch.argv, *launch.stop_argv))
-    sections = (_unit(launch), _service(launch), ["[Install]", "WantedBy=multi-user.target"])
+    check_no_secret(launch.name, launch.environment, (*launch.argv, *launch.stop_argv))
+    sections = (_unit(launch), _service(launch, reasons), ["[Install]", "WantedBy=multi-user.target"])
     return "# Written by Stoker.\n" + "\n\n".join("\n".join(lines) for lines in sections) + "\n"
 
 
@@ -79,11 +85,12 @@ def _unit(launch: UnitLaunch) -> list[str]:
     return lines
 
 
-def _service(launch: UnitLaunch) -> list[str]:
+def _service(launch: UnitLaunch, reasons: Sequence[str]) -> list[str]:
     lines = ["[Service]", f"Type={launch.kind}", *([STAYS] if launch.kind == "oneshot" else [])]
     lines.append(f"User={check_user(launch.user)}")
     lines += [f"Group={check_user(launch.group)}"] if launch.group else []
     lines += _surroundings(launch)
+    lines += [f"# {check_line(reason, 'a reason')}" for reason in reasons]
     lines.append(_command("ExecStart", launch.argv))
     lines += [_command("ExecStop", launch.stop_argv)] if launch.stop_argv else []
     lines += [*_restart(launch), *_limits(launch)]
@@ -118,6 +125,8 @@ def _limits(launch: UnitLaunch) -> list[str]:
 
 
 def _engine_rules(launch: UnitLaunch) -> list[str]:
+    if PurePosixPath(launch.argv[0]).name in CLIENTS:
+        return [ENDS_CHILDREN, CONTAINER_CLIENT]
     children = KEEPS_CHILDREN if launch.keeps_children else ENDS_CHILDREN
     score = [] if launch.oom_score_adjust is None else [f"{SCORE}={launch.oom_score_adjust}"]
     return [children, *score, MEMORY, HARDENING]

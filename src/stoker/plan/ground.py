@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stoker.engines import find
 from stoker.facts.flags import find_flag
 from stoker.plan.room import Claim
 from stoker.plan.situation import Facts, environment_facts, image_facts, machine_facts, model_facts
@@ -40,5 +41,5 @@ class Ground(Record, frozen=True):
         facts: Facts = {"engine": self.engine, **(image_facts(self.image) if self.image else {})}
         facts |= environment_facts(self.environment)
         if self.version:
-            facts["version"] = self.version
+            facts["version"] = find(self.engine).release_of(self.version)
         return facts | machine_facts(self.machine) | model_facts(self.model, self.draft, self.machine)

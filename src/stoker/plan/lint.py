@@ -20,12 +20,16 @@ from stoker.plan.situation import (
     share_facts,
 )
 from stoker.plan.written.flags import flags_of
+from stoker.plan.written.programs import find_program
+from stoker.plan.written.restarts import is_restart
 from stoker.records import Catalog, Finding, Machine, Model, Recipe, Rule
-from stoker.rules.match import LEVELS, match_rules
+from stoker.rules.match import LEVELS, match_rules, preferred
 
 # How weights are stored, as hub names say it; only a hint where the model itself is not at hand.
 QUANTISATION = re.compile(r"(nvfp4|mxfp4|fp8|awq|gptq|int4|int8|w4a16|bf16|q\d_k_[sml]|q\d_0|iq\d_\w+)", re.IGNORECASE)
 LOOPBACK_PUBLISH = ("127.0.0.1:", "[::1]:", "localhost:")
+LOOKS_AT_WHAT_IS_THERE = ("docker:", "unit:", "grant", "lost$", "restarts")
+NOT_UNDERSTOOD = "not-understood"
 
 
 def lint_recipe(
@@ -35,8 +39,27 @@ def lint_recipe(
     situation = recipe_facts(recipe, machine, model, catalog)
     if version := assumed_version(rules, situation):
         situation["version"] = version
+    situation |= _together(recipe, machine, rules)
     found = match_rules([rule for rule in rules if _concerns(rule, recipe)], situation)
-    return by_level(msgspec.structs.replace(finding, where=place_of(recipe)) for finding in found)
+    return by_level(
+        msgspec.structs.replace(finding, where=place_of(recipe)) for finding in (*found, *_not_understood(recipe))
+    )
+
+
+def _not_understood(recipe: Recipe) -> list[Finding]:
+    """Returns a warning for each part that is not read: that nothing was found does not mean that nothing is wrong."""
+    return [
+        Finding(
+            level="warn",
+            rule=NOT_UNDERSTOOD,
+            what=said,
+            why="what is not read is not held against any rule",
+            fix="write it out, or give the file or the command that has it",
+            standing="measured",
+            severity="silent",
+        )
+        for said in recipe.unread
+    ]
 
 
 def by_level(findings: Iterable[Finding]) -> list[Finding]:
@@ -50,8 +73,31 @@ def place_of(recipe: Recipe) -> str:
 
 
 def _concerns(rule: Rule, recipe: Recipe) -> bool:
-    """A launch without an engine is held only against rules that look at what is there."""
-    return recipe.engine is not None or any(name.startswith(("docker:", "unit:", "grant", "lost$")) for name in rule.wrong)
+    """A launch without an engine is held only against rules that look at what is there; a hidden command lacks no flag."""
+    if recipe.engine is None:
+        return any(name.startswith(LOOKS_AT_WHAT_IS_THERE) for name in rule.wrong)
+    return not (_is_hidden(recipe) and any(name.startswith("--") and test == "absent" for name, test in rule.wrong.items()))
+
+
+def _is_hidden(recipe: Recipe) -> bool:
+    """Tells whether a launch is known by its image alone: the engine's command stands in a script, or in another file."""
+    own = [recipe.program[place:] for place in range(len(recipe.program))]
+    return recipe.image is not None and not recipe.words and not any(map(find_program, own))
+
+
+def _together(recipe: Recipe, machine: Machine, rules: Sequence[Rule]) -> Facts:
+    """Returns what a launch and those that the same file starts before it take; a rule tells what one takes unasked."""
+    shares = [_share_of(one, machine, rules) for one in (recipe, *recipe.beside)]
+    known = [share for share in shares if share is not None]
+    return {"together_share": round(sum(known), 3)} if recipe.beside and known else {}
+
+
+def _share_of(recipe: Recipe, machine: Machine, rules: Sequence[Rule]) -> float | None:
+    facts = recipe_facts(recipe, machine)
+    told = facts.get("memory_share")
+    unasked = preferred(rules, facts).get("unasked_share")
+    found = told if told is not None else unasked[0] if unasked else None
+    return found if isinstance(found, float) else None
 
 
 def recipe_facts(recipe: Recipe, machine: Machine, model: Model | None = None, catalog: Catalog | None = None) -> Facts:
@@ -70,8 +116,15 @@ def recipe_facts(recipe: Recipe, machine: Machine, model: Model | None = None, c
     facts |= {f"docker:{name}": _value(values) for name, values in recipe.container.items()}
     facts |= {f"unit:{name}": _value(values) for name, values in recipe.unit.items()}
     facts |= {"grant": recipe.grants} if recipe.grants else {}
+    facts |= _restarts(recipe)
     facts |= numbers_of(facts) | _reachable(recipe, facts)
     return facts | share_facts(facts)
+
+
+def _restarts(recipe: Recipe) -> Facts:
+    """What starts an engine's container again at once: docker's policy, or `docker restart`."""
+    policy = recipe.container.get("restart", ()) if recipe.engine else ()
+    return {"restarts": "now"} if is_restart(recipe) else {"restarts": policy[-1]} if policy else {}
 
 
 def _value(values: tuple[str, ...]) -> str | bool | tuple[str, ...]:

@@ -29,7 +29,9 @@ def plan_llamacpp(ground: Ground) -> tuple[Plan, Budget, tuple[Finding, ...]]:
     words = find(plan.engine).render(plan, ANY_PORT).argv
     said = {name: values if len(values) > 1 else (values or (True,))[0] for name, values in flags_of(words).items()}
     facts = ground.facts() | flag_facts(said)
-    return plan, _budget(ground, plan), tuple(match_rules(ground.rules, facts | numbers_of(facts)))
+    # The embedded engine takes no flags beyond its settings, so only a server of the user's can be told to do otherwise.
+    findings = match_rules(ground.rules, facts | numbers_of(facts)) if wish.server else []
+    return plan, _budget(ground, plan), tuple(findings)
 
 
 def _budget(ground: Ground, plan: Plan) -> Budget:

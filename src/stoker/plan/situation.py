@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from stoker.engines import image_parts, version_in_tag
 from stoker.records import GIB, Environment, Machine, Model, Rule, Scalar, Setting
-from stoker.rules.compare import Value
+from stoker.rules.compare import Value, as_number
 from stoker.rules.match import preferred
 
 Facts = dict[str, Value]
@@ -158,13 +158,7 @@ def numbers_of(facts: Mapping[str, Value]) -> Facts:
 
 def _numbers(value: Value) -> list[float]:
     values = value if isinstance(value, tuple) else (value,)
-    found = []
-    for one in values:
-        try:
-            found.append(float(one) if one is not None and not isinstance(one, bool) else None)
-        except ValueError:
-            continue
-    return [number for number in found if number is not None]
+    return [number for one in values if one is not None and (number := as_number(one)) is not None]
 
 
 def _last(value: Value) -> Scalar | None:

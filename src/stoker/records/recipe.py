@@ -15,7 +15,9 @@ class Recipe(Record, frozen=True):
     `words` are the engine's own words after its program, as written. `environment` reaches the engine;
     `lost_environment` was set where it never does, such as before `docker run`. `container` are docker's long options
     without dashes (`network`, `rm`, `restart`), each with its values, empty for a switch; `unit` are systemd's
-    directives (`MemoryMax`). `grants` are the lines of a sudoers file. `unknown` says what could not be understood.
+    directives (`MemoryMax`). `grants` are the lines of a sudoers file. `unknown` says what could not be understood, and
+    `unread` which of that hides a part of a launch: that nothing is found then does not mean that nothing is wrong.
+    `beside` are the launches of the same file that still run when this one starts.
     """
 
     kind: RecipeKind
@@ -34,6 +36,8 @@ class Recipe(Record, frozen=True):
     source: str = ""
     line: int = 0
     unknown: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    beside: tuple[Recipe, ...] = ()
 
 
 FlagType = Literal["text", "int", "count", "float", "switch", "json", "unknown"]

@@ -66,6 +66,7 @@ FACTS = {
     "lost": "the names of all variables that were set where they reach no engine",
     "image_arch": "the architectures that the image was built for, where they are known",
     "together_share": "what this service and those that run take together, as a share of the machine's memory",
+    "restarts": "what starts an engine's container again at once: docker's policy, or now for `docker restart`",
     "cuda_share": "what CUDA sees of the machine's memory, 0 to 1, where it was measured",
     "busy_clock_mhz": "the GPU's clock while it is busy, where it was measured",
     "share_below_weights": "whether the engine's share of the memory is smaller than the weights",

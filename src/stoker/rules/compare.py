@@ -116,14 +116,14 @@ def as_number(value: Scalar) -> float | None:
         number = _counted(value.strip()) if isinstance(value, str) else float(value)
     except (ValueError, OverflowError):  # no number, or one with more digits than a float has
         return None
-    return None if math.isnan(number) else number  # it lies on no side of any limit
+    return number if math.isfinite(number) else None  # Python reads `nan` and `inf`; no engine runs with them
 
 
 def _counted(text: str) -> float:
     found = COUNT.fullmatch(text)
     if found is None:
         return float(text)
-    base = 1000 if found[2].islower() else 1024
+    base = 1000.0 if found[2].islower() else 1024.0
     return float(found[1]) * base ** (LETTERS.index(found[2].lower()) + 1)
 
 

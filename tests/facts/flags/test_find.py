@@ -42,7 +42,10 @@ def make_catalog(*flags: Flag, version: str = "2", spellings: Sequence[Spelling]
         ("--context", "--context-length", "prefix"),
         ("--ten", "--tensor-parallel-size", "prefix"),
         ("--speculative-config.model", "--speculative-config", "dotted"),
+        ("-sc.method", "--speculative-config", "dotted"),
+        ("-sc.method=ngram", "--speculative-config", "dotted"),
         ("-O3", "--optimization-level", "attached"),
+        ("-O=3", "--optimization-level", "alias"),
     ],
 )
 def test_a_word_is_the_flag_that_the_parser_takes_it_for(word: str, name: str, how: HowFound) -> None:
@@ -60,7 +63,8 @@ def test_a_value_that_is_part_of_the_word_is_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["--nope", "--", "-", "", "-x", "--verbose.key", "--enable-cache.on", "--e=", "-v3", "tp", "--t=1x="]
+    "word",
+    ["--nope", "--", "-", "", "-x", "--verbose.key", "--enable-cache.on", "--e=", "-v3", "tp", "--t=1x=", "-tp2", "-v.key"],
 )
 def test_other_words_mean_no_flag(word: str) -> None:
     catalog = make_catalog(*FLAGS, Flag("--enable-more"), Flag("--too"))
@@ -94,6 +98,34 @@ def test_every_word_of_a_shipped_catalog_is_found_in_it(engine: str) -> None:
             found = find_flag(catalog, word)
             assert found is not None
             assert found.flag is flag
+
+
+# Each as the version's own parser takes or refuses it.
+@pytest.mark.parametrize("version", known_versions("vllm"))
+def test_vllm_takes_its_level_of_optimisation_in_short(version: str) -> None:
+    catalog = load_catalog("vllm", version)
+    for word in ("-O3", "-O=3", "-O", "-O.level=3", "-Odecode"):
+        found = find_flag(catalog, word)
+        assert found is not None
+        assert found.flag.name == "--optimization-level"
+    for word in ("-cc.mode", "-cc.mode=3", "-sc.method", "-ac.backend=X", "-q=fp8", "-qfp8", "-n4", "-asc=2"):
+        assert find_flag(catalog, word), word
+    for word in ("-tp2", "-pp2", "-dp2", "-epx"):
+        assert find_flag(catalog, word) is None, word
+
+
+def test_a_suggestion_shares_more_than_letters_with_what_was_written() -> None:
+    last = load_catalog("vllm", "0.33.0")
+    for word in ("--enable-flashinfer-mla", "--enable-thinking", "--max-tokens", "--foo"):
+        assert suggest_flag(last, word, load_all("vllm")) is None, word
+    for word, meant in (
+        ("--max-modle-len", "--max-model-len"), ("--kv-dtype", "--kv-cache-dtype"), ("--enforce-egaer", "--enforce-eager"),
+        ("--gpu-mem-utilization", "--gpu-memory-utilization"), ("--served-name", "--served-model-name"),
+        ("--disable-prefix-cache", "--disable-prefix-caching"), ("--enable-prefix-cache", "--enable-prefix-caching"),
+    ):  # fmt: skip
+        said = suggest_flag(last, word, load_all("vllm"))
+        assert said is not None
+        assert said.word == meant
 
 
 def test_a_slip_of_the_pen_gets_the_flag_that_is_most_like_it() -> None:

@@ -17,9 +17,10 @@ CATALOG = Catalog(
         Flag("--sizes", "int", many=True),
         Flag("--port", "int"),
         Flag("--host"),
-        Flag("--hf-overrides", "json"),
+        Flag("--hf-overrides", "json", aliases=("-ho",)),
+        Flag("--level", aliases=("-O",)),
     ),
-    spellings=("underscores", "prefixes"),
+    spellings=("underscores", "prefixes", "equals"),
 )
 
 
@@ -65,6 +66,11 @@ def test_flags_without_a_catalog(words: list[str], flags: dict[str, tuple[str, .
         (["-x", "--sizes", "1", "2"], {"--enable-x": (), "--sizes": ("1", "2")}),
         (["--unheard", "1", "2"], {"--unheard": ("1", "2")}),
         (["--hf_overrides.a", "1"], {"--hf-overrides.a": ("1",), "--hf-overrides": ('{"a":"1"}',)}),
+        (["-ho.a", "1"], {"--hf-overrides.a": ("1",), "--hf-overrides": ('{"a":"1"}',)}),
+        (["-O3", "model", "-O=2"], {"--level": ("2",)}),
+        (["-O3", "model"], {"--level": ("3",)}),
+        (["-O.mode=3"], {"--level.mode": ("3",), "--level": ('{"mode":"3"}',)}),
+        (["-xO", "model"], {"-xO": ("model",)}),
     ],
 )
 def test_flags_by_the_catalog(words: list[str], flags: dict[str, tuple[str, ...]]) -> None:

@@ -107,12 +107,12 @@ def test_a_value_that_a_field_cannot_hold_stays_a_flag(flag: str, value: str) ->
         ('{"method":"mtp","num_speculative_tokens":5}', {"speculation": "mtp", "draft_tokens": 5}),
         ('{"method":"eagle3","model":"a/b","num_speculative_tokens":3}',
          {"speculation": "eagle3", "draft": "a/b", "draft_tokens": 3}),
-        ('{"method":"dflash","model":"a/b","num_speculative_tokens":3}', {"speculation": "off"}),
-        ('{"method":"mtp","num_speculative_tokens":5,"moe_backend":"triton"}', {"speculation": "off"}),
-        ('{"method":"mtp","num_speculative_tokens":true}', {"speculation": "off"}),
-        ('{"method":["mtp"]}', {"speculation": "off"}),
-        ("[]", {"speculation": "off"}),
-        ("{", {"speculation": "off"}),
+        ('{"method":"dflash","model":"a/b","num_speculative_tokens":3}', {}),
+        ('{"method":"mtp","num_speculative_tokens":5,"moe_backend":"triton"}', {}),
+        ('{"method":"mtp","num_speculative_tokens":true}', {}),
+        ('{"method":["mtp"]}', {}),
+        ("[]", {}),
+        ("{", {}),
     ],
 )  # fmt: skip
 def test_speculation_becomes_fields_only_where_they_say_all_of_it(config: str, fields: dict[str, object]) -> None:
@@ -120,8 +120,62 @@ def test_speculation_becomes_fields_only_where_they_say_all_of_it(config: str, f
     assert {
         name: value for name, value in service.keys.items() if name in ("speculation", "draft", "draft_tokens")
     } == fields
-    assert ("speculative-config" in service.flags) == (fields["speculation"] == "off")
-    assert any("stays in the flags" in note for note in service.notes) == (fields["speculation"] == "off")
+    assert ("speculative-config" in service.flags) == (not fields)
+    assert any("stays in the flags" in note for note in service.notes) == (not fields)
+
+
+def test_without_speculation_none_is_added() -> None:
+    assert imported("--max-model-len", "4096").keys["speculation"] == "off"
+
+
+MOUNTS = (("/srv/tiny", "/model"), ("/srv/eagle", "/eagle"), ("/srv/t", "/t"), ("hf_cache", "/root/.cache"))
+
+
+def test_models_are_named_by_their_paths_outside_wherever_they_stand_and_not_mounted_twice() -> None:
+    config = '{"method":"eagle","model":"/eagle","num_speculative_tokens":3,"x":["/eagle/head",1]}'
+    words = ("--tokenizer", "/model", "--chat-template", "/model/c.jinja", "--other", "/models", "--template", "/t/x.jinja")
+    wish = wish_of(*words, "--speculative-config", config, image="i", mounts=MOUNTS, model="/model")
+    assert wish.model == "/srv/tiny"
+    assert wish.mounts == ("/srv/t:/t", "hf_cache:/root/.cache")
+    assert wish.flags == {
+        "tokenizer": "/srv/tiny", "chat-template": "/srv/tiny/c.jinja", "other": "/models", "template": "/t/x.jinja",
+        "speculative-config": config.replace("/eagle", "/srv/eagle"),
+    }  # fmt: skip
+
+
+def test_a_draft_that_becomes_a_field_is_named_by_its_path_outside() -> None:
+    config = '{"method":"eagle","model":"/eagle/","num_speculative_tokens":3}'
+    service = imported("--speculative-config", config, image="i", mounts=MOUNTS, model="/model")
+    assert service.keys["draft"] == "/srv/eagle"
+    sglang = imported("--speculative-draft-model-path", "/eagle", engine="sglang", image="i", mounts=MOUNTS, model="/model")
+    assert sglang.flags["speculative-draft-model-path"] == "/srv/eagle"
+
+
+def test_a_mount_that_something_else_needs_stays() -> None:
+    mounts = (("/srv/models", "/models"), ("/srv/hf", "/hf"))
+    recipe = {"image": "i", "mounts": mounts, "model": "/models/tiny"}
+    kept = wish_of("--chat-template", "/models/t.jinja", **recipe)
+    assert (kept.model, kept.mounts) == ("/srv/models/tiny", ("/srv/models:/models", "/srv/hf:/hf"))
+    assert wish_of(**recipe).mounts == ("/srv/hf:/hf",)
+    assert wish_of(**recipe, environment={"X": "/a:/models/x"}).mounts == kept.mounts
+
+
+def test_a_model_in_a_volume_keeps_its_path_and_that_is_told() -> None:
+    service = imported(image="i", mounts=(("models", "/models"),), model="/models/tiny")
+    assert (service.keys["model"], service.keys["mounts"]) == ("/models/tiny", ("models:/models",))
+    assert "`docker volume inspect models`" in service.notes[-1]
+
+
+def test_a_read_only_mount_stays_one() -> None:
+    container = {"volume": ("/srv/t:/t:ro,z", "/srv/u:/u:rw", "/srv/ro:/ro")}
+    wish = wish_of(image="i", mounts=(("/srv/t", "/t"), ("/srv/u", "/u"), ("/srv/ro", "/ro")), container=container)
+    assert wish.mounts == ("/srv/t:/t:ro", "/srv/u:/u", "/srv/ro:/ro")
+
+
+def test_thousands_of_one_name_are_named_at_once() -> None:
+    names = [service.name for service in services_of([launch(name="x" * 99)] * 5000, CATALOGS)]
+    assert len(set(names)) == 5000
+    assert max(map(len, names)) == 63
 
 
 def test_a_draft_model_of_llama_cpp_becomes_fields() -> None:
@@ -203,9 +257,9 @@ def test_a_switch_does_not_swallow_the_model_behind_it() -> None:
 
 
 def test_a_short_flag_without_a_long_name_is_told() -> None:
-    service = imported("-tp", "2", "-O3")
-    assert service.flags == {"tensor-parallel-size": 2}
-    assert service.not_carried_over == ("-O3: a service names flags by their long names",)
+    service = imported("-tp", "2", "-O3", "-Z3")
+    assert service.flags == {"tensor-parallel-size": 2, "optimization-level": 3}
+    assert service.not_carried_over == ("-Z3: a service names flags by their long names",)
 
 
 def test_names_are_valid_and_differ() -> None:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.plan.importing.fields import as_value, number
-from stoker.plan.importing.secrets import hide, is_secret_flag, is_secret_variable
 from stoker.plan.importing.toml import render_comments, render_key, render_table, render_value
+from stoker.plan.secrets import hide, is_secret, is_secret_flag, is_secret_variable, secrets_in, without_secrets
+from stoker.records import Setting
 
 scalars = st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=30)
 
@@ -92,3 +93,24 @@ def test_secrets_are_blotted_out_of_sentences_the_longest_first() -> None:
     secrets = frozenset({"swordfish", "swordfish2", "$HF_TOKEN", "on"})
     sentence = "swordfish2 and swordfish on $HF_TOKEN, hf_0123456789abcdefgh"
     assert hide(sentence, secrets) == "*** and *** on $HF_TOKEN, ***"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_one"),
+    [("--api-key", "x", True), ("--api_key", "x", True), ("$HF_TOKEN", "x", True), ("HF_TOKEN", "x", True),
+     ("--x", ("a", "sk-0123456789abcdefgh"), True), ("--api-key", True, True), ("API_KEY_FILE", "/x", False),
+     ("--api-key-file", "/x", False), ("$MAX_TOKENS", 5, False), ("--max-model-len", 4096, False)],
+)  # fmt: skip
+def test_a_setting_is_a_secret_whichever_way_it_is_said(name: str, value: str | int | tuple[str, ...], is_one: bool) -> None:
+    assert is_secret(name, value) == is_one
+
+
+def test_the_secrets_of_a_command_are_named_without_their_values() -> None:
+    words = ("run", "--api-key", "a", "--hf-token=b", "--env", "DB_PASSWORD=c", "hf_0123456789abcdefgh", "--x=1", "A=b")
+    named = secrets_in(words, [("HF_TOKEN", "d"), ("HF_HOME", "/h")])
+    assert named == ("HF_TOKEN", "--api-key", "--hf-token", "DB_PASSWORD", "a word in the form of a token")
+
+
+def test_settings_are_shown_without_the_secrets_in_them() -> None:
+    shown = without_secrets([Setting("$HF_TOKEN", "swordfish", "asked"), Setting("--max-model-len", 5, "asked")])
+    assert [(one.name, one.value) for one in shown] == [("$HF_TOKEN", "***"), ("--max-model-len", 5)]

@@ -72,7 +72,7 @@ def test_an_alias_is_mended_where_it_stands() -> None:
 
 def test_a_command_is_printed_with_a_flag_a_line() -> None:
     words = ("A=b c", "vllm", "serve", "m", "--a", "b c", "--d", '{"e": "f"}', "-1", "--g=$H/i j", "$@", "--k", "$(cat l)")
-    assert say_command(words) == "\n".join(
+    assert say_command(words, frozenset({"$H", "$@", "$(cat l)"})) == "\n".join(
         [
             "A='b c' vllm serve m \\",
             "  --a 'b c' \\",

@@ -23,7 +23,9 @@ Example:
 """
 
 
-@click.command(help=HELP, short_help="Find what is wrong with a launch or recipe.")
+@click.command(
+    help=HELP, short_help="Find what is wrong with a launch or recipe.", context_settings={"ignore_unknown_options": True}
+)
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--on", "box", default="this", show_default=True, help="this, gb10, gb10-64, h200, pc, or a file.")
 @click.option("--fix", is_flag=True, help="Print the mended command instead of the findings.")

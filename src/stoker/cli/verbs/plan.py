@@ -17,7 +17,6 @@ Example:
 """
 
 FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
-CONTAINERS = ("docker", "podman", "compose", "quadlet")
 SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 
 
@@ -52,7 +51,7 @@ def plan(
     paths = find_paths()
     wish = with_options(find_wish(target, read_config(paths.config)), options)
     running = read_claims(paths) if box == "this" else ()
-    report = report_on(wish, box, in_container=render in CONTAINERS, running=running)
+    report = report_on(wish, box, running)
     if render is not None:
         from stoker.flows.rendering import render_launch_text
 
@@ -60,7 +59,7 @@ def plan(
     elif as_json:
         say_json(report)
     else:
-        click.echo(plan_text(report, explain=explain, alternatives=alternatives))
+        click.echo(plan_text(report, box, explain=explain, alternatives=alternatives))
     if any(finding.level == "forbid" for finding in report.findings):
         raise SystemExit(3)
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 HELP = """Serve a model, and wait until it has really answered.
 
-TARGET is a service of stoker.toml, a GGUF file, or a folder that holds one; without it the bundled demo model is served.
+TARGET is a service of stoker.toml, a GGUF file, a model's folder, or a hub name whose files are in the local cache; without
+it the bundled demo model is served.
 A daemon is started where none runs.
 
 \b
@@ -24,19 +25,21 @@ Example:
   stoker up demo --speculation draft
 """
 
+SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 
-@click.command(help=HELP, short_help="Serve a model: the demo, a service, a GGUF file or a folder.")
+
+@click.command(help=HELP, short_help="Serve a model: the demo, a service, a file or a folder.")
 @click.argument("target", required=False)
 @click.option("--name", help="The service's name; else it is made from the file's.")
 @click.option("--served-name", help="The name by which clients ask for the model; else the service's.")
-@click.option("--engine", help="The engine: llamacpp.")
+@click.option("--engine", help="llamacpp, sglang or vllm; else the plan chooses.")
 @click.option("--server", help="A llama-server program of yours, instead of the embedded engine.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The engine's own port; else a free one.")
 @click.option("--context", type=int, help="Tokens a request may use.")
 @click.option("--parallel", type=int, help="Requests answered at once.")
 @click.option("--gpu-layers", type=int, help="Layers on the GPU; else the engine decides.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="Processor threads; else the engine decides.")
-@click.option("--speculation", type=click.Choice(["off", "draft", "ngram"]), help="Speculative decoding.")
+@click.option("--speculation", type=click.Choice(SPECULATIONS), help="Speculative decoding.")
 @click.option("--draft", help="The draft model for --speculation draft.")
 @click.option("--draft-tokens", type=click.IntRange(1, 64), help="Tokens drafted a step.")
 @click.option("--reasoning", type=click.Choice(["auto", "on", "off"]), help="Whether the model thinks when not told.")
@@ -95,6 +98,11 @@ def _prove(daemon: Daemon, view: ServiceView) -> None:
 
 
 def _say_next(daemon: Daemon, view: ServiceView, key_file: str) -> None:
+    from stoker.cli.show import command_name
+    from stoker.records import State
+
+    stoker, others = command_name(), [one for one in daemon.status().services if one.state is State.READY]
+    model = f" --model {view.model}" if len(others) > 1 else ""
     body = f'{{"model": "{view.model}", "messages": [{{"role": "user", "content": "Who are you?"}}]}}'
     click.echo(f"""
   address  {daemon.url}/v1
@@ -108,7 +116,7 @@ Try it:
     -d '{body}'
 
 Then:
-  stoker ask "Who are you?"      talk to it
-  stoker status                  what runs, since when, and why
-  stoker up MODEL.gguf           serve a model of yours
-  stoker down                    stop everything""")
+  {stoker} ask{model} "Who are you?"
+  {stoker} status
+  {stoker} up MODEL.gguf
+  {stoker} down""")

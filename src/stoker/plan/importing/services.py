@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping
-from itertools import chain, count
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from stoker.engines import names
 from stoker.plan.importing import fields
 from stoker.plan.importing.imported import Imported
-from stoker.plan.importing.secrets import hide, is_secret_flag, is_secret_variable
+from stoker.plan.importing.places import Places
 from stoker.plan.importing.toml import Value
+from stoker.plan.secrets import hide, is_secret_flag, is_secret_variable
 from stoker.plan.wishes import name_for
 from stoker.records import Catalog, Recipe
 
@@ -26,12 +25,8 @@ def services_of(recipes: Iterable[Recipe], catalogs: Mapping[str, Catalog]) -> t
 
     The catalogs, by engine, tell short flags' long names and switches from flags with a value.
     """
-    taken: list[str] = []
-    found = []
-    for recipe in recipes:
-        taken.append(_free_name(_base_name(recipe), taken))
-        found.append(_service(recipe, taken[-1], catalogs.get(recipe.engine or "")))
-    return tuple(found)
+    taken = _Names()
+    return tuple(_service(recipe, taken.take(_base_name(recipe)), catalogs.get(recipe.engine or "")) for recipe in recipes)
 
 
 def _base_name(recipe: Recipe) -> str:
@@ -39,10 +34,22 @@ def _base_name(recipe: Recipe) -> str:
     return name_for(stem)
 
 
-def _free_name(name: str, taken: Collection[str]) -> str:
-    stem = name[:LONGEST_NAME].rstrip("-._")
-    numbered = (f"{stem}-{number}" for number in count(2))
-    return next(candidate for candidate in chain([name], numbered) if candidate not in taken)
+class _Names:
+    """Gives out names, each once; remembers where counting stopped, since a file may hold thousands of one launch."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def take(self, name: str) -> str:
+        """Returns the name, with a number behind it where it is taken."""
+        stem = name[:LONGEST_NAME].rstrip("-._")
+        found = name
+        while found in self._taken:
+            number = self._next[stem] = self._next.get(stem, 1) + 1
+            found = f"{stem[: LONGEST_NAME + 2 - len(str(number))]}-{number}"
+        self._taken.add(found)
+        return found
 
 
 def _service(recipe: Recipe, name: str, catalog: Catalog | None) -> Imported:
@@ -50,7 +57,12 @@ def _service(recipe: Recipe, name: str, catalog: Catalog | None) -> Imported:
     left: list[str] = []
     notes = list(recipe.unknown)
     secrets = _take_secrets(recipe, flags, left)
+    places = Places(recipe, flags)
+    places.move(flags)
     keys = _keys(recipe, name, flags, left, notes) if _is_startable(recipe) else {}
+    if keys:
+        keys |= {"model": places.outside(recipe.model or ""), **(places.mounts(flags) if recipe.image else {})}
+        notes += places.notes()
     if not keys:
         notes.insert(0, _why_none(recipe))
     _say_short(flags, left)
@@ -88,14 +100,14 @@ def _why_none(recipe: Recipe) -> str:
 
 
 def _keys(recipe: Recipe, name: str, flags: fields.Flags, left: list[str], notes: list[str]) -> dict[str, Value]:
-    engine, model = recipe.engine or "", recipe.model or ""
+    engine = recipe.engine or ""
     for flag in fields.MODEL_FLAGS:
         flags.pop(flag, None)
     host = fields.last_value(flags, "--host")
     flags.pop("--host", None)
     if host and host not in LOOPBACK:
         left.append(f"--host {host}: engines listen on this machine alone, and others reach them through the gateway")
-    keys: dict[str, Value] = {"engine": engine, "model": _on_host(model, recipe, notes)}
+    keys: dict[str, Value] = {"engine": engine, "model": recipe.model or ""}
     keys |= _runner(recipe)
     keys |= _served_name(recipe, name, flags, left)
     keys |= fields.take_fields(flags, engine)
@@ -103,15 +115,16 @@ def _keys(recipe: Recipe, name: str, flags: fields.Flags, left: list[str], notes
     keys |= _slots(keys, engine, notes)
     keys |= fields.take_speculation(flags, engine)
     if any(flag.startswith("--spec") for flag in flags):
-        notes.append("speculation stays in the flags as it was written; the field is off so that nothing is added to it")
+        notes.append("speculation stays in the flags as it was written, and nothing is added to it")
+        if keys["speculation"] == "off":  # said in both places, nobody would know which of them counts
+            del keys["speculation"]
     return keys
 
 
 def _runner(recipe: Recipe) -> dict[str, Value]:
-    """Returns where the engine comes from: an image with its mounts, or a program that is not just found on PATH."""
+    """Returns where the engine comes from: an image, or a program that is not just found on PATH."""
     if recipe.image:
-        mounts = tuple(f"{_whole(outside, recipe)}:{inside}" for outside, inside in recipe.mounts)
-        return {"image": recipe.image, **({"mounts": mounts} if mounts else {})}
+        return {"image": recipe.image}
     program = recipe.program
     if not program or "/" not in program[0]:
         return {}
@@ -133,26 +146,6 @@ def _known_name(recipe: Recipe, given: tuple[str, ...]) -> str | None:
     if given:
         return given[0]
     return None if recipe.engine == "llamacpp" else recipe.model
-
-
-def _on_host(model: str, recipe: Recipe, notes: list[str]) -> str:
-    """Returns the model's path on this machine where it lies in a folder that the container mounts."""
-    for outside, inside in recipe.mounts:
-        rest = model.removeprefix(inside.rstrip("/"))
-        if inside.startswith("/") and rest != model and rest[:1] in ("", "/"):
-            notes.append(f"the model is {model} inside the container, and stands here as it is outside")
-            return _whole(outside, recipe).rstrip("/") + rest
-    return _home(model)
-
-
-def _whole(path: str, recipe: Recipe) -> str:
-    """Returns a folder that a container mounts; compose means one that begins with a dot from where its file lies."""
-    return str(PurePath(recipe.source).parent / path) if path.startswith(("./", "../")) else _home(path)
-
-
-def _home(path: str) -> str:
-    """Returns a path whose beginning is the home folder as Stoker writes it."""
-    return re.sub(r"^(?:\$HOME|\$\{HOME\}|\$\{env\.HOME\})(?=/|$)", "~", path)
 
 
 def _port(recipe: Recipe, keys: dict[str, Value]) -> dict[str, Value]:

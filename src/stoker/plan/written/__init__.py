@@ -10,7 +10,8 @@ from types import ModuleType
 
 from stoker.errors import WrongUse
 from stoker.plan.written import dockerfile, scripts, sudoers, systemd
-from stoker.plan.written.mend import mended, say_command
+from stoker.plan.written.mend import mended
+from stoker.plan.written.quoting import say_command
 from stoker.plan.written.words import flags_of, recipe_of
 from stoker.records import Recipe
 

@@ -1,4 +1,4 @@
-"""Reads `docker run ... IMAGE ...` and `docker exec NAME ...`, and what a container of any file starts."""
+"""Reads `docker run ... IMAGE ...`, `create` and `exec NAME ...`, and what a container of any file starts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 import msgspec
 
+from stoker.plan.written.docker_calls import RUNNERS as RUNNERS
+from stoker.plan.written.docker_calls import find_call
 from stoker.plan.written.docker_options import read_options
 from stoker.plan.written.inside import engine_recipe, find_engine
 from stoker.plan.written.prefixes import Stripped, program_name
-from stoker.plan.written.programs import engine_in_image, program_of_image
+from stoker.plan.written.programs import SHELLS, engine_in_image, program_of_image
 from stoker.records import Recipe
 
-RUNNERS = frozenset({"docker", "podman", "nerdctl"})
-VALUED_BEFORE = frozenset(
-    {"-c", "--context", "-H", "--host", "--config", "-l", "--log-level", "--root", "--connection", "-n"}
-)
+STARTING = frozenset({"run", "create", "exec"})
+IDLE = frozenset({"sleep", "tail", "ray", *SHELLS})  # keep a container up, for what is started in it later
+COMPOSE_SWITCHES = frozenset({"build", "no-deps", "no-TTY", "quiet-pull", "remove-orphans", "service-ports", "use-aliases"})
 COLON = re.compile(r":(?![^{]*\})")
-MOST_WORDS_BEFORE = 12
 LONGEST_PATHS = 8192  # two of the kernel's longest
 
 
@@ -32,19 +32,20 @@ class Container(NamedTuple):
     environment: dict[str, str]
     lost: dict[str, str]
     unknown: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def find_container(stripped: Stripped) -> Recipe | None:
-    """Returns the launch of `docker run` or `docker exec`; None for other words."""
-    start = _options_start(stripped.words)
-    if start is None:
+    """Returns the launch of `docker run`, `create` or `exec`, also compose's where it names a command; else None."""
+    call = find_call(stripped.words)
+    if call is None or call.verb not in STARTING or program_name(stripped.words[0]) not in RUNNERS:
         return None
-    read = read_options(stripped.words[start:])
-    runner = (*stripped.prefix, *stripped.words[:start])
+    read = read_options(call.words, COMPOSE_SWITCHES if call.is_compose else frozenset())
+    runner = (*stripped.prefix, *stripped.words[: call.start])
     subject, command = (read.rest[0] if read.rest else None), read.rest[1:]
     passed, notes = pass_environment(read.options.get("env", ()), stripped.environment)
     notes += tuple(f"the variables in `{file}` are not seen here" for file in read.options.get("env-file", ()))
-    is_run = stripped.words[start - 1] == "run"
+    is_run = call.verb != "exec" and not call.is_compose
     left = {name: value for name, value in stripped.environment.items() if name not in passed}
     container = Container(
         image=subject if is_run else None,
@@ -52,22 +53,13 @@ def find_container(stripped: Stripped) -> Recipe | None:
         environment=passed,
         lost={**stripped.lost, **left},
         unknown=(*read.unknown, *notes),
+        unread=read.unread,
     )
     found = contained(container, split_entrypoint(read.options.get("entrypoint", ()), ""), command)
+    if call.is_compose and found.engine is None:
+        return None  # what the service runs by itself stands in its file
     name = (read.options.get("name") or (None,))[-1] if is_run else subject
     return msgspec.structs.replace(found, kind="docker", name=name, program=(*runner, *found.program))
-
-
-def _options_start(words: Sequence[str]) -> int | None:
-    """Returns where the options of `run` or `exec` begin."""
-    if not words or program_name(words[0]) not in RUNNERS:
-        return None
-    place = 1
-    while place < min(len(words), MOST_WORDS_BEFORE) and words[place].startswith("-"):
-        place += 2 if words[place] in VALUED_BEFORE else 1
-    if list(words[place : place + 1]) == ["container"]:
-        place += 1
-    return place + 1 if list(words[place : place + 1]) in (["run"], ["exec"]) else None
 
 
 def pass_environment(given: Sequence[str], outer: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -108,7 +100,8 @@ def contained(container: Container, entrypoint: Sequence[str], command: Sequence
         environment={**container.environment, **found.environment},
         lost_environment={**lost, **found.lost_environment},
         mounts=mounts_of(container.options),
-        unknown=tuple(dict.fromkeys((*container.unknown, *found.unknown))),
+        unknown=tuple(dict.fromkeys((*container.unknown, *container.unread, *found.unknown))),
+        unread=(*container.unread, *found.unread),
     )
 
 
@@ -118,7 +111,12 @@ def _by_image(container: Container, entrypoint: Sequence[str], words: Sequence[s
     program = program_of_image(image, words) if not entrypoint else None
     if program is not None:
         return engine_recipe(program.engine, words[: program.length], words[program.length :], stripped)
-    return Recipe(kind="docker", engine=engine_in_image(image), program=tuple(words), environment=container.environment)
+    engine = engine_in_image(image)
+    is_hidden = engine is not None and words and program_name(words[0]) not in IDLE
+    said = (f"what `{words[0]}` starts in the container is not seen here",) if is_hidden else ()
+    return Recipe(
+        kind="docker", engine=engine, program=tuple(words), environment=container.environment, unknown=said, unread=said
+    )
 
 
 def mounts_of(options: Mapping[str, Sequence[str]]) -> tuple[tuple[str, str], ...]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from stoker.engines import engine_of_image
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -42,33 +44,37 @@ SHORT = {
 ALIASES = {"net": "network", "net-alias": "network-alias", "dns-opt": "dns-option"}
 # What stands where an option or the image is due: an image's variable, or a list of options that nobody resolved.
 UNRESOLVED = re.compile(r"\$\{?(\w+|[@*])(\[[@*]\])?\}?")
+SUBSTITUTION = re.compile(r"\$\(.*\)|`.*`", re.DOTALL)
+MOST_OPTIONS = 200  # words among which the image is looked for
 OPTION_NAMES = re.compile(r"opt|arg|flag|gpu|env|vol|mount|net|port|extra|param|[@*]", re.IGNORECASE)
 
 
 class Options(NamedTuple):
-    """The options by their long names, the words after them, and what could not be understood."""
+    """The options by their long names, the words after them, what could not be understood, and what hides options."""
 
     options: dict[str, tuple[str, ...]]
     rest: tuple[str, ...]
     unknown: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
-def read_options(words: Sequence[str]) -> Options:
+def read_options(words: Sequence[str], more_switches: frozenset[str] = frozenset()) -> Options:
     """Reads the options at the beginning of `words`; the rest begins with the image."""
-    reader = _Reader(list(words))
+    reader = _Reader(list(words), more_switches)
     reader.read()
-    return Options(
-        {name: tuple(values) for name, values in reader.found.items()}, tuple(reader.words), tuple(reader.unknown)
-    )
+    found = {name: tuple(values) for name, values in reader.found.items()}
+    return Options(found, tuple(reader.words), tuple(reader.unknown), tuple(reader.unread))
 
 
 class _Reader:
     """Takes options off the front of a list of words."""
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, words: list[str], more_switches: frozenset[str]) -> None:
         self.words = words
+        self.switches = SWITCHES | more_switches
         self.found: dict[str, list[str]] = {}
         self.unknown: list[str] = []
+        self.unread: list[str] = []
 
     def read(self) -> None:
         """Reads up to the first word that is no option."""
@@ -80,6 +86,8 @@ class _Reader:
                 break
             if self._is_unresolved_list(word):
                 self.unknown.append(f"`{word}` stands for options that are not known")
+            elif SUBSTITUTION.fullmatch(word) and self._is_before_image(place):
+                self.unread.append(f"the options that `{word}` gives are known only when it runs")
             elif word.startswith("--"):
                 place += self._long(word, self._following(place))
             elif word.startswith("-") and len(word) > 1:
@@ -98,11 +106,16 @@ class _Reader:
         is_list = found is not None and (found[2] or OPTION_NAMES.search(found[1]))
         return bool(is_list) and "IMAGE" not in word.upper()
 
+    def _is_before_image(self, place: int) -> bool:
+        """Tells whether an engine's image is still to come: what stands here then is no image, but options."""
+        following = self.words[place + 1 : place + MOST_OPTIONS]
+        return any(not word.startswith("-") and engine_of_image(word) for word in following)
+
     def _long(self, word: str, following: str | None) -> int:
         """Takes `--name`, `--name=value` or `--name value`; returns how many more words it took."""
         given, sign, value = word[2:].partition("=")
         name = ALIASES.get(given, given)
-        if name in SWITCHES:
+        if name in self.switches:
             self._switch(name, value if sign else "true")
             return 0
         if sign:
@@ -122,7 +135,7 @@ class _Reader:
             name = SHORT.get(letter)
             if name is None:
                 self.unknown.append(f"`-{letter}` is no option of `docker run`")
-            elif name in SWITCHES:
+            elif name in self.switches:
                 self._switch(name, "true")
             elif place < len(word):
                 self._add(name, word[place:].removeprefix("="))

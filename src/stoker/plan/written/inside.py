@@ -9,7 +9,9 @@ from itertools import pairwise
 
 import msgspec
 
+from stoker.plan.written.docker_options import SUBSTITUTION
 from stoker.plan.written.expansion import Value
+from stoker.plan.written.flags import is_flag
 from stoker.plan.written.prefixes import Stripped, program_name, strip_prefixes
 from stoker.plan.written.programs import SHELLS, find_model, find_program
 from stoker.plan.written.shell import Command, read_commands
@@ -36,6 +38,8 @@ def find_engine(words: Sequence[str], environment: Mapping[str, str], depth: int
 
 def engine_recipe(engine: str, program: Sequence[str], own: Sequence[str], stripped: Stripped) -> Recipe:
     """Returns the recipe for an engine's own words."""
+    hidden = [word for before, word in pairwise(own) if SUBSTITUTION.fullmatch(word) and not is_flag(before)]
+    unread = [f"the flags that `{word}` gives are known only when it runs" for word in hidden]
     unknown = [f"`{word}` may add further flags" for word in own if word in ("$@", "$*", "${@}")]
     unknown += [f"the settings in `{word}` are not seen here" for flag, word in pairwise(own) if flag == CONFIG.get(engine)]
     return Recipe(
@@ -46,7 +50,8 @@ def engine_recipe(engine: str, program: Sequence[str], own: Sequence[str], strip
         model=find_model(engine, own, stripped.environment),
         environment=stripped.environment,
         lost_environment=stripped.lost,
-        unknown=tuple(unknown),
+        unknown=(*unknown, *unread),
+        unread=tuple(unread),
     )
 
 

@@ -1,10 +1,8 @@
-"""Applies what findings say mends a launch, and prints the command that comes of it."""
+"""Applies what findings say mends a launch; the words of the command that comes of it."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from stoker.plan.written.containers import RUNNERS, split_entrypoint
@@ -13,10 +11,9 @@ from stoker.plan.written.flags import Span, long_name, spans_of
 from stoker.plan.written.inside import RUNS_TEXT
 from stoker.plan.written.prefixes import VARIABLE, program_name
 from stoker.plan.written.programs import SHELLS, find_program
+from stoker.plan.written.quoting import open_variables, quoted
 from stoker.records import Catalog, Finding, Recipe, Scalar
 
-EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[@*]|\{[^{}'\"`]*\}|\([^()'\"`]*\))")
-PYTHON = re.compile(r"\bpython[\d.]*$")
 RUN = ("docker", "run")
 
 
@@ -37,7 +34,7 @@ def mended(recipe: Recipe, findings: Iterable[Finding], catalog: Catalog | None 
     runs_container = recipe.image is not None or _runner(recipe.program)[0] != ()
     if runs_container:
         return _container_command(recipe, words, environment, container)
-    return _with_program(_with_variables(recipe.program, environment), words)
+    return _with_program(_with_variables(recipe.program, environment), words, recipe)
 
 
 def _change(
@@ -132,7 +129,7 @@ def _runner(program: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Parts a program into `docker run` with what is before it, and what runs in the container."""
     for place in range(1, len(program)):
         before = [program_name(word) for word in program[:place]]
-        if program[place] in ("run", "exec") and RUNNERS & set(before):
+        if program[place] in ("run", "create", "exec") and RUNNERS & set(before):
             return tuple(program[: place + 1]), tuple(program[place + 1 :])
     return (), tuple(program)
 
@@ -142,7 +139,7 @@ def _container_command(
 ) -> tuple[str, ...]:
     runner, program = _runner(recipe.program)
     options = {**container, "env": _variables(environment, container.get("env", []))}
-    inside = _with_program(program, words)
+    inside = _with_program(program, words, recipe)
     entrypoint = split_entrypoint(container.get("entrypoint", ()), "")
     if entrypoint and inside[: len(entrypoint)] == entrypoint:
         inside = inside[len(entrypoint) :]
@@ -167,11 +164,12 @@ def _options(container: Mapping[str, Iterable[str]]) -> list[str]:
     return words
 
 
-def _with_program(program: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
+def _with_program(program: Sequence[str], words: Sequence[str], recipe: Recipe) -> tuple[str, ...]:
     """Puts the engine's words behind its program, also where that is the text of `bash -c`."""
     is_text = len(program) > 2 and RUNS_TEXT.fullmatch(program[-2]) and program_name(program[-3]) in SHELLS
     if is_text:
-        return (*program[:-1], " ".join([program[-1], *map(quoted, words)]))
+        inside = open_variables(recipe.unknown, "recipe")
+        return (*program[:-1], " ".join([program[-1], *(quoted(word, inside) for word in words)]))
     return (*program, *words)
 
 
@@ -192,28 +190,3 @@ def _assigned(word: str, left: dict[str, str]) -> str | None:
     if found is None:
         return word
     return f"{found[1]}={left.pop(found[1])}" if found[1] in left else None
-
-
-def quoted(word: str) -> str:
-    """Returns a word as a shell reads it back; variables and `$(...)` that were left open stay open."""
-    pieces: list[str] = []
-    place = 0
-    for found in EXPANSION.finditer(word):
-        pieces += [shlex.quote(word[place : found.start()]) if found.start() > place else "", f'"{found[0]}"']
-        place = found.end()
-    rest = word[place:]
-    return "".join([*pieces, shlex.quote(rest) if rest or not pieces else ""])
-
-
-def say_command(words: Sequence[str]) -> str:
-    """Returns a command to copy into a shell: a flag a line, each line but the last with a backslash."""
-    lines: list[list[str]] = [[]]
-    is_leading = True
-    for word in words:
-        assignment = VARIABLE.fullmatch(word) if is_leading else None
-        is_leading = assignment is not None
-        runs_module = word == "-m" and lines[-1] and PYTHON.search(lines[-1][-1])
-        if word.startswith("-") and len(word) > 1 and any(lines) and not runs_module:
-            lines.append([])
-        lines[-1].append(f"{assignment[1]}={quoted(assignment[2])}" if assignment else quoted(word))
-    return " \\\n  ".join(" ".join(line) for line in lines)

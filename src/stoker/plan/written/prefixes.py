@@ -33,6 +33,13 @@ PREFIXES = {
     "uv run": _prefix("-p --python --with --with-editable --with-requirements --project --directory --env-file --extra "
                       "--group --index-url --index --extra-index-url -m"),
     "uvx": _prefix("-p --python --with --from"), "poetry run": _prefix(), "pdm run": _prefix(), "pixi run": _prefix("-e"),
+    "torchrun": _prefix("--nnodes --nproc-per-node --nproc_per_node --node-rank --node_rank --master-addr --master_addr "
+                        "--master-port --master_port --rdzv-backend --rdzv_backend --rdzv-endpoint --rdzv_endpoint "
+                        "--rdzv-id --rdzv_id --max-restarts --max_restarts --log-dir --log_dir"),
+    "mpirun": _prefix("-np -n -H --host -hostfile --hostfile -x --map-by --bind-to"),
+    "srun": _prefix("-N --nodes -n --ntasks -p --partition -w --nodelist -J --job-name -t --time -c --cpus-per-task"),
+    "gosu": _prefix("", 1), "su-exec": _prefix("", 1), "tini": _prefix("-p -e"), "dumb-init": _prefix(),
+    "unbuffer": _prefix(),
     "conda run": _prefix("-n --name -p --prefix --cwd"), "micromamba run": _prefix("-n --name -p --prefix"),
 }  # fmt: skip
 

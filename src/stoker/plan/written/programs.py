@@ -43,8 +43,8 @@ def find_program(words: Sequence[str]) -> Program | None:
     if not words:
         return None
     name = program_name(words[0])
-    if PYTHON.fullmatch(name) or name == "-m":
-        return _module(words, 0 if name == "-m" else 1)
+    if PYTHON.fullmatch(name) or name == "-m" or (name.startswith("$") and "-m" in words[1:3]):
+        return _module(words, 0 if name == "-m" else 1)  # `$PYTHON -m vllm...` can be nothing else
     engine = PROGRAMS.get(name)
     if engine in ("vllm", "sglang"):
         return Program(engine, 2) if words[1:2] == ["serve"] or words[1:2] == ("serve",) else None

@@ -3,28 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import msgspec
 
 from stoker.errors import StokerError
 from stoker.plan.written.prefixes import program_name
 from stoker.plan.written.programs import SHELLS
+from stoker.plan.written.restarts import is_restart
 from stoker.plan.written.shell import Command, read_commands
+from stoker.plan.written.together import Running
+from stoker.plan.written.unread import names_engine
 from stoker.plan.written.words import recipe_of
 from stoker.records import Recipe
+
+MOST_LINES = 8  # that are told of those which were not read
+
+
+class _Found(NamedTuple):
+    """The launches of a script with their commands, and sentences on the lines that seem to be some and were not read."""
+
+    launches: list[tuple[Command, Recipe]]
+    unread: tuple[str, ...]
 
 
 def read(text: str, name: str) -> tuple[Recipe, ...]:
     """Returns the launches of a script in the order of its lines; raises StokerError where it has none.
 
     A container that opens a shell and the engine that is called after it are one launch: it is typed in that shell.
+    Containers without a known engine are left out where there is an engine; what restarts containers comes last.
     """
-    found = [(command, recipe) for command in read_commands(text) if (recipe := _read_command(command, name))]
-    if not found:
-        raise StokerError(f"{name} starts no engine that is known here", next_step="give the file that holds the launch")
-    joined = _joined(found)
+    found = _find(read_commands(text), name)
+    if not found.launches:
+        raise StokerError(
+            f"{name} starts no engine that is known here",
+            why="; ".join(found.unread),
+            next_step="give the file that holds the launch",
+        )
+    joined = _joined(found.launches)
     engines = [recipe for recipe in joined if recipe.engine is not None]
-    return tuple(engines or joined)
+    others = [recipe for recipe in joined if recipe.engine is None and not is_restart(recipe)]
+    known = {recipe.name for recipe in others if recipe.name}
+    restarts = [recipe for recipe in joined if is_restart(recipe) and recipe.name not in known]
+    first, *rest = [*(engines or others), *restarts]
+    return (_with_unread(first, found.unread), *rest)
+
+
+def _find(commands: list[Command], name: str) -> _Found:
+    running = Running()
+    launches: list[tuple[Command, Recipe]] = []
+    unread: list[str] = []
+    for command in commands:
+        recipe = _read_command(command, name)
+        if recipe is not None:
+            launches.append((command, running.start(command, recipe)))
+            continue
+        running.stop(command)
+        if names_engine(command.words):
+            said = " ".join(command.words)
+            unread.append(f"line {command.line} seems to start an engine and was not read: `{said[:80]}`")
+    return _Found(launches, tuple(unread[:MOST_LINES]))
+
+
+def _with_unread(recipe: Recipe, unread: tuple[str, ...]) -> Recipe:
+    return msgspec.structs.replace(recipe, unknown=(*recipe.unknown, *unread), unread=(*recipe.unread, *unread))
 
 
 def _read_command(command: Command, name: str) -> Recipe | None:

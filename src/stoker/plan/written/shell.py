@@ -27,7 +27,8 @@ class Command(NamedTuple):
     """A simple command: its words, the variables that it alone sees, and those that all programs of the script see.
 
     `used` are the variables that its words name; `start` is where it begins in the text; `notes` say what in its words
-    could not be resolved.
+    could not be resolved. `is_certain` tells that whoever runs the text runs it, `is_background` that the next command
+    does not wait for it.
     """
 
     words: tuple[str, ...]
@@ -37,6 +38,8 @@ class Command(NamedTuple):
     exported: dict[str, Value]
     notes: tuple[str, ...]
     used: frozenset[str] = frozenset()
+    is_certain: bool = True
+    is_background: bool = False
 
     @property
     def environment(self) -> dict[str, str]:
@@ -60,7 +63,7 @@ def read_commands(text: str, first_line: int = 1, values: dict[str, Value] | Non
     waiting: list[tuple[Sequence[Token], int]] = [(tokens, 0)]
     while waiting:
         body, depth = waiting.pop()
-        reader = _Reader(body, scope, lexer)
+        reader = _Reader(body, scope, lexer, is_called=depth == 0)
         reader.read(keeps_functions=depth < MOST_DEPTH)
         commands += reader.commands
         waiting += [(function, depth + 1) for function in reader.functions]
@@ -70,8 +73,9 @@ def read_commands(text: str, first_line: int = 1, values: dict[str, Value] | Non
 class _Reader:
     """Walks over the tokens of a script, or of a function's body, once."""
 
-    def __init__(self, tokens: Sequence[Token], scope: Scope, lexer: Lexer) -> None:
+    def __init__(self, tokens: Sequence[Token], scope: Scope, lexer: Lexer, is_called: bool) -> None:
         self.tokens = tokens
+        self.is_called = is_called
         self.scope = scope
         self.notes = lexer.notes
         self.notes_by_line = lexer.notes_by_line
@@ -248,6 +252,7 @@ class _Reader:
 
     def _record(self, tokens: Sequence[Token], first: int) -> None:
         found = expand_all(tokens[first:], self.scope)
+        is_certain = self.is_called and self.flow.runs() is True
         self.flow.answer(None, is_test=False)
         if not found.words:
             return
@@ -273,8 +278,15 @@ class _Reader:
                 self.scope.exported_values(),
                 notes,
                 names_in(tokens[first:]),
+                is_certain,
+                self._is_in_background(),
             )
         )
+
+    def _is_in_background(self) -> bool:
+        """Tells whether the list that the command just read belongs to ends with `&`."""
+        ahead = (self.tokens[place].operator for place in range(self.at, len(self.tokens)))
+        return next((operator for operator in ahead if operator not in ("", "|", "|&", ")")), "") == "&"
 
 
 _RESERVED: dict[str, Callable[[_Reader], None]] = {

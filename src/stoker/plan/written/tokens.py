@@ -14,7 +14,7 @@ IN_QUOTES = re.compile(r"[^\"\\$`]+")
 NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?(\+?)=")
 ANSI_C = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b"}
-ANSI_C_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+ANSI_C_ESCAPE = re.compile(r"((?:\\[0-7]{1,3})+)|\\(.)", re.DOTALL)
 
 
 class Part(NamedTuple):
@@ -223,7 +223,7 @@ class Lexer:
             return Part("variable", f"${self._balanced('{', '}')}", quoted)
         if following == "'" and not quoted:
             inside = self._until("'")
-            return Part("text", ANSI_C_ESCAPE.sub(lambda found: ANSI_C.get(found[1], found[1]), inside), quoted=True)
+            return Part("text", ANSI_C_ESCAPE.sub(_unescaped, inside), quoted=True)
         if following == '"' and not quoted:
             return Part("text", "")
         if name := NAME.match(self.text, self.at):
@@ -254,6 +254,13 @@ class Lexer:
         while self.at < len(self.text) and self.text[self.at] != quote:
             self.at += 2 if self.text[self.at] == "\\" and quote == '"' else 1
         self.at += 1
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """Returns what an escape of `$'...'` stands for; several octal ones together are the bytes of one text."""
+    if found[2]:
+        return ANSI_C.get(found[2], found[2])
+    return bytes(int(digits, 8) & 255 for digits in found[1].split("\\")[1:]).decode(errors="replace")
 
 
 def _end_of_line(text: str, start: int) -> int:

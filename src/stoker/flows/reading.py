@@ -1,0 +1,37 @@
+"""Reads files that people name on the command line, and no pipe, device or folder that happens to be called so."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from stoker.errors import WrongUse
+
+MOST_BYTES = 4 * 1024**2
+
+
+def read_text(path: Path, what: str = "a launch that somebody wrote") -> str:
+    """Returns a file's text; raises WrongUse where it is none, or where it is no file that can be read to its end."""
+    try:
+        # Not blocking: to open a pipe would otherwise wait for somebody who writes into it, for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as opened:
+            _check_ordinary(path, os.fstat(descriptor).st_mode)
+            held = opened.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in the path
+        raise WrongUse(f"{path} cannot be read", why=getattr(problem, "strerror", None) or str(problem)) from problem
+    if len(held) > MOST_BYTES or b"\0" in held:
+        raise WrongUse(f"{path} is not {what}", why=f"it is larger than {MOST_BYTES // 1024**2} MiB, or no text")
+    return held.decode(errors="replace")
+
+
+def _check_ordinary(path: Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise WrongUse(f"{path} cannot be read", why="Is a directory", next_step="name a file in it")
+    if not stat.S_ISREG(mode):
+        raise WrongUse(
+            f"{path} is a pipe or a device, and no file",
+            why="it may never end, or never begin",
+            next_step="write what comes from it to a file first, and name that",
+        )

@@ -1,0 +1,1 @@
+docker kill sglang-mistral4; docker restart sglang-mistral4

@@ -1,0 +1,3 @@
+vllm serve org/first --host 127.0.0.1 --gpu-memory-utilization .5 &
+vllm serve org/second --host 127.0.0.1 --port 8001 --gpu-memory-utilization .3 &
+wait

@@ -1,0 +1,1 @@
+vllm serve org/some-model --gpu-mem-utilization 0.8
