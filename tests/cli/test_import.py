@@ -101,8 +101,12 @@ def test_a_file_that_cannot_be_read_or_added_to_is_wrong_use(home: Home) -> None
     broken = write_recipe(home, "broken.toml", "service = 1\n")
     assert "broken.toml" in home.run("import", str(write_recipe(home)), "--output", str(broken), code=2).stderr
     assert broken.read_text() == "service = 1\n"
-    nowhere = home.folder / "gone" / "made.toml"
-    assert "nothing can be added" in home.run("import", str(write_recipe(home)), "--output", str(nowhere), code=2).stderr
+    (home.folder / "file").write_text("")
+    nowhere = home.folder / "file" / "made.toml"
+    assert "Not a directory" in home.run("import", str(write_recipe(home)), "--output", str(nowhere), code=2).stderr
+    deep = home.folder / "new" / "made.toml"
+    home.run("import", str(write_recipe(home)), "--output", str(deep))
+    assert "[service.tiny]" in deep.read_text()
 
 
 def test_a_fault_is_json_too_where_json_was_asked_for(home: Home) -> None:

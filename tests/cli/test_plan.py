@@ -38,7 +38,7 @@ def test_a_plan_shows_flags_with_reasons_memory_and_what_others_measured(home: H
     said = home.run("plan", str(mistral), "--on", "gb10", "--image", IMAGE, "--alternatives").stdout
     for part in (
         "--attention-backend triton",
-        "fits this machine, fits now",
+        "fits a gb10",
         "full contexts",
         "what others measured",
         "35 to 41",
@@ -199,3 +199,13 @@ def test_every_answer_to_the_reports_exists() -> None:
         for item in report["item"]:
             assert item["by"]
             assert item["what"] in page
+
+
+def test_secrets_are_shown_by_no_form_of_a_plan(home: Home, mistral: Path) -> None:
+    home.configure(
+        f'[service.s]\nmodel = "{mistral}"\nimage = "{IMAGE}"\nenvironment = {{ HF_TOKEN = "hf_abcdefghijklmnopqrst" }}\n'
+    )
+    for words in ((), ("--explain",), ("--json",)):
+        done = home.run("plan", "s", "--on", "gb10", *words)
+        assert "hf_abcdefghijklmnopqrst" not in done.stdout + done.stderr
+        assert "HF_TOKEN" in done.stdout

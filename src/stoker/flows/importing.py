@@ -65,6 +65,7 @@ def append_services(services: Sequence[Imported], output: Path) -> None:
         text = render_services(services)
         added = text if not before else f"{'' if before.endswith(chr(10)) else chr(10)}\n{text}"
         tomllib.loads(before + added)  # such as a file that has a plain `service = 1`
+        output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a") as opened:
             opened.write(added)
     except (OSError, ValueError) as problem:

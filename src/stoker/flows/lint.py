@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,20 +11,15 @@ from stoker.errors import Refused, StokerError, WrongUse
 from stoker.facts.boxes import read_box
 from stoker.facts.catalogs import find_catalog, load_all
 from stoker.facts.model import read_model
+from stoker.flows.mending import FROM_SHELLS, mend_text
 from stoker.flows.reading import read_text
 from stoker.plan.flag_findings import find_wrong_flags
 from stoker.plan.lint import by_level, lint_recipe, place_of, recipe_facts
 from stoker.plan.situation import assumed_version
 from stoker.plan.written import dockerfile, read_command, read_written
-from stoker.plan.written.mend import mended
-from stoker.plan.written.quoting import open_in_script, open_variables, say_command, say_comments
+from stoker.plan.written.quoting import open_in_script
 from stoker.records import Finding, Machine, Model, NearCatalog, Recipe, Record, Rule
 from stoker.rules.load import load_rules
-
-# The kinds of launch whose file is shell text; all others are read by programs of their own.
-FROM_SHELLS = ("command", "docker")
-TOLD = re.compile(r"`(\$[^`]+)`")
-WORDS = {"forbid": "forbidden", "warn": "a warning"}
 
 
 class Linted(Record, frozen=True):
@@ -77,54 +71,27 @@ def _lint_one(recipe: Recipe, machine: Machine, in_script: frozenset[str]) -> Li
     rules = load_rules(recipe.engine)
     near = _find_catalog(recipe, machine, rules)
     findings = _find(recipe, machine, rules, near)
-    if not any(one.use or one.drop for one in findings):
-        return Linted(recipe, findings, None)
-    words = mended(recipe, findings, near.catalog)
-    left = _find(_read_again(recipe, words), machine, rules, near)
-    left_open = in_script if recipe.kind in FROM_SHELLS else open_variables(recipe.unknown, recipe.kind)
-    command = say_command(words, left_open)
-    said = [*_replaced(recipe), *_closed(recipe, command, left_open), *_left(left)]
-    return Linted(recipe, findings, "\n".join([*say_comments(said), command]))
+    changes = any(one.use or one.drop for one in findings)
+    text = (
+        mend_text(recipe, findings, near.catalog, in_script, lambda one: _find(one, machine, rules, near))
+        if changes
+        else None
+    )
+    return Linted(recipe, findings, text)
 
 
 def _find(recipe: Recipe, machine: Machine, rules: tuple[Rule, ...], near: NearCatalog) -> tuple[Finding, ...]:
     found = lint_recipe(recipe, machine, rules, _read_model(recipe), near.catalog)
     if recipe.engine:
         wrong = find_wrong_flags(recipe.words, near.catalog, load_all(recipe.engine), exact=not near.why)
+        wrong = [one for one in wrong if not _is_told(one, found)]
         found = by_level([*found, *(msgspec.structs.replace(one, where=place_of(recipe)) for one in wrong)])
     return tuple(found)
 
 
-def _read_again(recipe: Recipe, words: tuple[str, ...]) -> Recipe:
-    """The mended launch as its words say it; what is no part of them, a unit's directives among it, is as it was."""
-    try:
-        [found] = read_command(words)
-    except StokerError:
-        return recipe
-    lost = {name: value for name, value in recipe.lost_environment.items() if name not in found.environment}
-    return msgspec.structs.replace(
-        found, unit=recipe.unit, grants=recipe.grants, lost_environment=lost, beside=recipe.beside,
-        engine=recipe.engine, model=found.model or recipe.model, source=recipe.source, line=recipe.line,
-    )  # fmt: skip
-
-
-def _replaced(recipe: Recipe) -> list[str]:
-    named = {"compose": f"the service {recipe.name}", "systemd": "ExecStart"}.get(recipe.kind, str(recipe.name))
-    if recipe.source.endswith(".container"):
-        named = "Exec and the options"
-    return [] if recipe.kind in FROM_SHELLS else [f"This does what {named} of {place_of(recipe)} should do."]
-
-
-def _closed(recipe: Recipe, command: str, left_open: frozenset[str]) -> list[str]:
-    """What the launch leaves to a shell, and is plain text in the command, since nobody knows whether it should be open."""
-    told = [found[1] for sentence in recipe.unknown if (found := TOLD.search(sentence))]
-    shown = [text for text in told if text not in left_open and text in command]
-    return [f"Put in by hand what {text} stands for: it is plain text here." for text in dict.fromkeys(shown)]
-
-
-def _left(findings: Sequence[Finding]) -> list[str]:
-    left = [one for one in findings if one.level != "note"]
-    return [f"Not mended, {WORDS[one.level]}: {one.what}. {one.fix} - rule {one.rule}" for one in left]
+def _is_told(wrong: Finding, found: Sequence[Finding]) -> bool:
+    """Whether a rule speaks of the same unknown flag, and so knows better than its spelling what was meant."""
+    return any(flag in one.drop for one in found for flag in wrong.what.split() if flag.startswith("--"))
 
 
 def _find_catalog(recipe: Recipe, machine: Machine, rules: tuple[Rule, ...]) -> NearCatalog:

@@ -17,6 +17,7 @@ from stoker.plan.ground import Ground
 from stoker.plan.lint import by_level
 from stoker.plan.llamacpp import plan_llamacpp
 from stoker.plan.room import Claim, to_stop, together_share
+from stoker.plan.secrets import without_secrets
 from stoker.plan.serving import Served, plan_serving
 from stoker.plan.wishes import USER, check_wish
 from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, Setting, say_bytes
@@ -161,6 +162,7 @@ def check_report(report: Report) -> Plan:
     raise Refused(worst.what, why=worst.why, next_step=worst.fix, rule=worst.rule)
 
 
-def without_alternatives(report: Report) -> Report:
-    """Returns the report without the part that most callers do not ask for."""
-    return msgspec.structs.replace(report, alternatives=())
+def report_without_secrets(report: Report) -> Report:
+    """Returns the report with the values of keys and tokens left out, as it may be shown and stored."""
+    plan = msgspec.structs.replace(report.plan, settings=without_secrets(report.plan.settings))
+    return msgspec.structs.replace(report, plan=plan)

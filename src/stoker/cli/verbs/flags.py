@@ -68,4 +68,7 @@ def _find(
         chosen.append(flow.choose_catalog(engine, None))
     if len(chosen) == 1:
         return flow.show_flags(*chosen[0], search)
+    for _, note in chosen:
+        if note:
+            click.echo(click.style(note, fg="yellow"), err=True)
     return flow.show_changes(chosen[0][0], chosen[1][0], search)

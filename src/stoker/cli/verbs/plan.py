@@ -47,6 +47,7 @@ def plan(
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish, report_on, with_options
     from stoker.flows.running import read_claims
+    from stoker.plan.report import report_without_secrets
 
     paths = find_paths()
     wish = with_options(find_wish(target, read_config(paths.config)), options)
@@ -57,7 +58,7 @@ def plan(
 
         click.echo(render_launch_text(report, render).rstrip())
     elif as_json:
-        say_json(report)
+        say_json(report_without_secrets(report))
     else:
         click.echo(plan_text(report, box, explain=explain, alternatives=alternatives))
     if any(finding.level == "forbid" for finding in report.findings):
