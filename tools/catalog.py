@@ -1,4 +1,4 @@
-"""Writes the flags of an engine's version to `src/stoker/facts/catalogs/`, from its release.
+"""Writes the flags of an engine's version to `src/stoker/facts/engine/catalogs/`, from its release.
 
     python tools/catalog.py sglang 0.5.23
     python tools/catalog.py vllm 0.33.0 0.34.0
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from wheel_source import find_wheel
 
-from stoker.facts.catalogs import (
+from stoker.facts.engine.catalogs import (
     FOLDER,
     Key,
     known_engines,
@@ -30,8 +30,8 @@ from stoker.facts.catalogs import (
     render_catalog,
     version_key,
 )
-from stoker.facts.flags import keep_names
-from stoker.facts.help_llamacpp import parse_llamacpp_help, parse_llamacpp_removed
+from stoker.facts.engine.flags import keep_names
+from stoker.facts.engine.help_llamacpp import parse_llamacpp_help, parse_llamacpp_removed
 from stoker.records import Catalog
 
 HERE = Path(__file__).parent

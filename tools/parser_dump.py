@@ -22,7 +22,7 @@ import msgspec
 from stand_ins import Lenient, StandInModule, is_stand_in, stand_in_for
 from wheel_source import open_wheel
 
-from stoker.facts.help_argparse import choose_name, read_deprecation
+from stoker.facts.engine.help_argparse import choose_name, read_deprecation
 from stoker.records import Catalog, Flag, FlagType, Spelling
 
 VLLM_PARSERS = ("common", "launchers", "openai")  # where the server's parser has lived, the newest place first

@@ -10,9 +10,9 @@ from home import Home
 from recorded_nvml import recorded_nvml
 from stoker.box import RecordedBox
 from stoker.cli.facts_text import facts_text
-from stoker.facts.details import read_details
-from stoker.facts.machine import read_machine
-from stoker.facts.nvidia import read_gpu_processes, read_nvidia
+from stoker.facts.machine.details import read_details
+from stoker.facts.machine.nvidia import read_gpu_processes, read_nvidia
+from stoker.facts.machine.read import read_machine
 from stoker.records import Disk, Environment, Listener, Machine, MachineDetails, ReadRate
 from support import BOXES
 

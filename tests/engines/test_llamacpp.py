@@ -14,7 +14,7 @@ import pytest
 
 from stoker.embedded import parse_words
 from stoker.engines.llamacpp import ENGINE
-from stoker.facts.ports import pick_free_port
+from stoker.facts.machine.ports import pick_free_port
 from stoker.plan.choose import choose_plan
 from stoker.records import MIB
 from support import DEMO, make_model, make_wish, write_gguf

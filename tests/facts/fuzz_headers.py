@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from checkpoints import GPT_OSS, WHOLE, write_checkpoint, write_shard
 from stoker.errors import Refused
-from stoker.facts.model import read_model
-from stoker.facts.template import template_features
+from stoker.facts.model.read import read_model
+from stoker.facts.model.template import template_features
 
 SEED = {"a.weight": ("BF16", (4, 8)), "model.layers.0.mlp.experts.b": ("U8", (3,))}
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.facts.architecture import read_shape
-from stoker.facts.attention import kv_bytes_per_token, read_cache
-from stoker.facts.mistral import to_config
+from stoker.facts.model.architecture import read_shape
+from stoker.facts.model.attention import kv_bytes_per_token, read_cache
+from stoker.facts.model.mistral import to_config
 from stoker.records import CacheLayers
 
 BASE: dict[str, Any] = {

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from stoker.errors import WrongUse
-from stoker.facts.boxes import SHIPPED, box_names, read_box
+from stoker.facts.machine.boxes import SHIPPED, box_names, read_box
 from stoker.records import GIB, Machine, MachineDetails
 from support import fails
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.facts.template import read_template, template_features
+from stoker.facts.model.template import read_template, template_features
 
 HERMES = """
 {%- if tools %}{{- '<|im_start|>system\\n# Tools' }}{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}{%- endif %}

@@ -30,7 +30,7 @@ from checkpoints import (
     write_checkpoint,
 )  # fmt: skip
 from stoker.errors import Refused
-from stoker.facts.model import read_digest, read_model
+from stoker.facts.model.read import read_digest, read_model
 from stoker.records import CacheLayers
 from support import DEMO, fails
 

@@ -10,9 +10,9 @@ import pytest
 
 from checkpoints import LLAMA, MISTRAL_4, WHOLE, linear, llama, mistral_4, write_checkpoint, write_raw, write_shard
 from stoker.errors import Refused
-from stoker.facts.model import read_model
-from stoker.facts.readme import guess_base, read_card
-from stoker.facts.weights import find_weights
+from stoker.facts.model.read import read_model
+from stoker.facts.model.readme import guess_base, read_card
+from stoker.facts.model.weights import find_weights
 from stoker.records import MissingFile, Model
 from support import fails
 

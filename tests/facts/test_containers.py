@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.box import RecordedBox
-from stoker.facts.containers import ContainerEngineName, read_container_engine
-from stoker.facts.printed import find_json
+from stoker.facts.machine.containers import ContainerEngineName, read_container_engine
+from stoker.facts.machine.printed import find_json
 from stoker.records import ContainerEngine
 from support import BOXES
 

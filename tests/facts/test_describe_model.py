@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from checkpoints import QWEN_36, WHOLE, linear, mistral_4, qwen_36, write_checkpoint
-from stoker.facts.model import read_model
+from stoker.facts.model.read import read_model
 from stoker.flows.models import describe_model
 from stoker.records import MissingFile
 from support import make_model

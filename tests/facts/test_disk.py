@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from stoker.box import LocalBox, RecordedBox
 from stoker.errors import StokerError
-from stoker.facts.details import measure_disks
-from stoker.facts.disk import MountPoint, find_mount, parse_mounts, read_disks
-from stoker.facts.read_rate import find_largest, measure_file, measure_folder
+from stoker.facts.machine.details import measure_disks
+from stoker.facts.machine.disk import MountPoint, find_mount, parse_mounts, read_disks
+from stoker.facts.machine.read_rate import find_largest, measure_file, measure_folder
 from stoker.records import GIB, MIB, Disk
 from support import BOXES, fails
 

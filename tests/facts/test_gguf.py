@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.errors import Refused
-from stoker.facts.gguf import DIGEST_FROM_ITEMS, Header, read_header
+from stoker.facts.model.gguf import DIGEST_FROM_ITEMS, Header, read_header
 from support import DEMO, fails, write_gguf
 
 MOMENT_S = 2.0

@@ -9,9 +9,9 @@ import pytest
 from gguf import GGMLQuantizationType as Kind
 from gguf import GGUFValueType as Type
 
-from stoker.facts.gguf import Header
-from stoker.facts.gguf_cache import read_gguf_cache
-from stoker.facts.model import read_model
+from stoker.facts.model.gguf import Header
+from stoker.facts.model.gguf_cache import read_gguf_cache
+from stoker.facts.model.read import read_model
 from stoker.records import CacheLayers
 from support import write_gguf
 

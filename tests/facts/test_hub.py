@@ -10,8 +10,8 @@ import pytest
 
 from checkpoints import LLAMA, WHOLE, linear, write_checkpoint
 from stoker.errors import Refused
-from stoker.facts.hub import find_cache, find_snapshot, is_hub_id, name_of
-from stoker.facts.model import read_model
+from stoker.facts.model.hub import find_cache, find_snapshot, is_hub_id, name_of
+from stoker.facts.model.read import read_model
 from support import fails, write_gguf
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.box import LocalBox, RecordedBox
-from stoker.facts.image import parse_image, read_image
+from stoker.facts.engine.image import parse_image, read_image
 from stoker.records import Environment
 from support import BOXES
 

@@ -9,9 +9,9 @@ import pytest
 from recorded_nvml import recorded_nvml
 from stoker.box import LocalBox, RecordedBox
 from stoker.errors import StokerError
-from stoker.facts.machine import read_machine, read_package_version
-from stoker.facts.memory import read_holders, read_memory
-from stoker.facts.nvidia import Nvidia, read_nvidia
+from stoker.facts.machine.memory import read_holders, read_memory
+from stoker.facts.machine.nvidia import Nvidia, read_nvidia
+from stoker.facts.machine.read import read_machine, read_package_version
 from stoker.records import GIB, Machine
 from support import BOXES, fails
 

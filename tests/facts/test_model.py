@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stoker.errors import Refused
-from stoker.facts.gguf import read_header
-from stoker.facts.model import read_model
+from stoker.facts.model.gguf import read_header
+from stoker.facts.model.read import read_model
 from stoker.plan.choose import choose_plan
 from support import DEMO, DEMO_DRAFT, fails, make_wish, write_gguf
 

@@ -8,9 +8,9 @@ import pynvml
 import pytest
 
 from recorded_nvml import MIB, Process, RecordedNvml, recorded_nvml
-from stoker.facts.clocks import REASONS, busy_clock_mhz, name_reasons
-from stoker.facts.cuda import read_cuda_memory
-from stoker.facts.nvidia import Nvidia, read_gpu_processes, read_nvidia
+from stoker.facts.machine.clocks import REASONS, busy_clock_mhz, name_reasons
+from stoker.facts.machine.cuda import read_cuda_memory
+from stoker.facts.machine.nvidia import Nvidia, read_gpu_processes, read_nvidia
 from stoker.records import Gpu, GpuProcess
 
 AT_REST = {"<gpu_util>94 %": "<gpu_util>3 %"}

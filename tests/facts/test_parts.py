@@ -10,7 +10,7 @@ import pytest
 from home import Home
 from stoker.config import demo_model
 from stoker.errors import Refused
-from stoker.facts.model import read_digest, read_model
+from stoker.facts.model.read import read_digest, read_model
 
 
 def write_split_demo(folder: Path, tensors_a_part: int = 30) -> list[Path]:

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from stoker.facts.ports import is_port_free, pick_free_port, read_listener
+from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stoker.facts.quantisation import name_cache_quantisation, name_quantisation, quantisation_table, read_packing
-from stoker.facts.safetensors import Tensor
+from stoker.facts.model.quantisation import name_cache_quantisation, name_quantisation, quantisation_table, read_packing
+from stoker.facts.model.safetensors import Tensor
 
 
 def group(bits: int, kind: str = "float", size: int | None = None, inputs: int | None = None) -> dict[str, Any]:

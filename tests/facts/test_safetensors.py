@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from checkpoints import header_of, write_raw, write_shard
 from stoker.errors import Refused
-from stoker.facts.safetensors import HEADER_LIMIT_BYTES, read_header
+from stoker.facts.model.safetensors import HEADER_LIMIT_BYTES, read_header
 from support import DEMO, fails
 
 TENSORS = {"a.weight": ("BF16", (4, 8)), "b.scale": ("F32", ()), "c.packed": ("U8", (3,))}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkpoints import tokenizer
-from stoker.facts.tokenizer import Vocabulary, _parse_tokenizer, read_vocabulary
+from stoker.facts.model.tokenizer import Vocabulary, _parse_tokenizer, read_vocabulary
 
 
 def vocabulary(folder: Path, document: Any, name: str = "tokenizer.json", **layout: Any) -> Vocabulary:

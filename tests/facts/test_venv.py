@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.box import LocalBox, RecordedBox
-from stoker.facts.details import read_details
-from stoker.facts.programs import read_program
-from stoker.facts.venv import read_venv, venv_of_program
+from stoker.facts.engine.venv import read_venv, venv_of_program
+from stoker.facts.machine.details import read_details
+from stoker.facts.machine.programs import read_program
 from stoker.records import Environment, GpuProcess, InstalledEngine
 from support import BOXES
 

@@ -35,8 +35,8 @@ def test_the_wheel_is_small_and_holds_only_the_ggufs_of_the_demo(wheel: Path) ->
     assert not [name for name in names if name.endswith((".safetensors", "pyproject.toml", "test.py"))]
     assert any(name.endswith("py.typed") for name in names)
     assert any(name.endswith("rules/data/sglang/attention.toml") for name in names)
-    assert any(name.endswith("facts/catalogs/vllm/0.26.0.json") for name in names)
-    assert any(name.endswith("facts/boxes/gb10.json") for name in names)
+    assert any(name.endswith("facts/engine/catalogs/vllm/0.26.0.json") for name in names)
+    assert any(name.endswith("facts/machine/boxes/gb10.json") for name in names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 

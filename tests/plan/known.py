@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stoker.engines import find, image_parts, version_in_tag
-from stoker.facts.boxes import read_box
+from stoker.facts.machine.boxes import read_box
 from stoker.plan.ground import Ground
 from stoker.plan.report import make_report
 from stoker.records import CacheLayers, Machine, Model, NearCatalog, Report, Rule, Wish

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from known import EAGLE, MISTRAL, NIGHTLY, QWEN, make_checkpoint, report_of, settings_of
 
 from stoker.errors import Refused, StokerError
-from stoker.facts.catalogs import find_catalog
+from stoker.facts.engine.catalogs import find_catalog
 from support import fails
 
 VLLM: dict[str, Any] = {"version": "0.26.0", "near": find_catalog("vllm", "0.26.0")}

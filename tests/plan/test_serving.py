@@ -25,7 +25,7 @@ from known import (
 
 from stoker.engines import find
 from stoker.errors import Refused
-from stoker.facts.catalogs import find_catalog
+from stoker.facts.engine.catalogs import find_catalog
 from stoker.plan.report import check_report, make_report
 from stoker.plan.room import Claim
 from stoker.records import GIB, MissingFile

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stoker.errors import StokerError, WrongUse
-from stoker.facts.catalogs import load_all
-from stoker.facts.flags import find_flag
+from stoker.facts.engine.catalogs import load_all
+from stoker.facts.engine.flags import find_flag
 from stoker.records import Rule
 from stoker.rules import FACTS
 from stoker.rules.compare import is_given_name

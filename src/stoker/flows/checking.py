@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stoker.engines import find, names
-from stoker.facts.model import read_model
+from stoker.facts.model.read import read_model
 from stoker.records import Model, Record
 
 

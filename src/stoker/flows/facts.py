@@ -11,13 +11,13 @@ import msgspec
 from stoker.box import LocalBox
 from stoker.config import Paths, read_config
 from stoker.errors import StokerError, WrongUse
-from stoker.facts.containers import NAMES
-from stoker.facts.cuda import read_cuda_memory
-from stoker.facts.details import measure_disks, read_details
-from stoker.facts.hub import find_cache
-from stoker.facts.image import read_image
-from stoker.facts.machine import read_machine
-from stoker.facts.venv import read_venv
+from stoker.facts.engine.image import read_image
+from stoker.facts.engine.venv import read_venv
+from stoker.facts.machine.containers import NAMES
+from stoker.facts.machine.cuda import read_cuda_memory
+from stoker.facts.machine.details import measure_disks, read_details
+from stoker.facts.machine.read import read_machine
+from stoker.facts.model.hub import find_cache
 from stoker.records import Environment, Machine
 
 

@@ -11,7 +11,7 @@ from stoker import engines
 from stoker.box import Box, LocalBox
 from stoker.config import Paths
 from stoker.errors import WrongUse
-from stoker.facts.catalogs import (
+from stoker.facts.engine.catalogs import (
     find_catalog,
     known_engines,
     known_versions,
@@ -19,9 +19,9 @@ from stoker.facts.catalogs import (
     load_catalog,
     version_key,
 )
-from stoker.facts.engine_help import read_engine_flags
-from stoker.facts.flag_changes import compare_catalogs
-from stoker.facts.flags import find_lifetimes, search_flags
+from stoker.facts.engine.flag_changes import compare_catalogs
+from stoker.facts.engine.flags import find_lifetimes, search_flags
+from stoker.facts.engine.help import read_engine_flags
 from stoker.records import Catalog
 from stoker.records.flags import CatalogChanges, FlagsView, KnownFlag, KnownVersions, Lifetime
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stoker.config import Paths, read_config
 from stoker.errors import StokerError, WrongUse
-from stoker.facts.catalogs import known_versions, load_catalog
+from stoker.facts.engine.catalogs import known_versions, load_catalog
 from stoker.flows.reading import read_text
 from stoker.plan.importing import Imported, render_services, services_of
 from stoker.plan.written import read_written

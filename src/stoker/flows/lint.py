@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from stoker.errors import Refused, StokerError, WrongUse
-from stoker.facts.boxes import read_box
-from stoker.facts.catalogs import find_catalog, load_all
-from stoker.facts.model import read_model
+from stoker.facts.engine.catalogs import find_catalog, load_all
+from stoker.facts.machine.boxes import read_box
+from stoker.facts.model.read import read_model
 from stoker.flows.mending import FROM_SHELLS, mend_text
 from stoker.flows.reading import read_text
 from stoker.plan.flag_findings import find_wrong_flags

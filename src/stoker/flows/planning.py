@@ -11,13 +11,13 @@ from stoker.box import LocalBox
 from stoker.config import DEMO, Config, demo_model, find_paths, is_hub_name, with_whole_paths
 from stoker.engines import Engine, find, image_parts, version_in_tag
 from stoker.errors import Refused, StokerError, WrongUse
-from stoker.facts.boxes import THIS, read_box
-from stoker.facts.catalogs import find_catalog
-from stoker.facts.engine_help import read_engine_flags
-from stoker.facts.image import read_image
-from stoker.facts.machine import read_package_version
-from stoker.facts.model import read_model
-from stoker.facts.venv import read_venv
+from stoker.facts.engine.catalogs import find_catalog
+from stoker.facts.engine.help import read_engine_flags
+from stoker.facts.engine.image import read_image
+from stoker.facts.engine.venv import read_venv
+from stoker.facts.machine.boxes import THIS, read_box
+from stoker.facts.machine.read import read_package_version
+from stoker.facts.model.read import read_model
 from stoker.plan.engine_choice import LLAMACPP, choose_engine
 from stoker.plan.ground import Ground
 from stoker.plan.report import check_report, make_report

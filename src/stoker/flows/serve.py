@@ -14,8 +14,8 @@ from stoker import __version__
 from stoker.box import LocalBox
 from stoker.config import Config, Paths, read_config
 from stoker.errors import Refused, StokerError
-from stoker.facts.memory import read_memory
-from stoker.facts.ports import read_listener
+from stoker.facts.machine.memory import read_memory
+from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
 from stoker.flows.notify import tell_ready
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from stoker.engines import Engine
 from stoker.errors import Refused
-from stoker.facts.flags import find_flag
+from stoker.facts.engine.flags import find_flag
 from stoker.plan.ground import Settings
 from stoker.plan.wishes import USER
 from stoker.records import Catalog, Record, Setting, SettingValue, Wish

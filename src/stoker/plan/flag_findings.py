@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from stoker.facts.flags import find_flag, find_lifetimes, suggest_flag
+from stoker.facts.engine.flags import find_flag, find_lifetimes, suggest_flag
 from stoker.plan.written.flags import Span, spans_of
 from stoker.records import Catalog, Finding, Flag, Lifetime
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stoker.engines import find
-from stoker.facts.flags import find_flag
+from stoker.facts.engine.flags import find_flag
 from stoker.plan.room import Claim
 from stoker.plan.situation import Facts, environment_facts, image_facts, machine_facts, model_facts
 from stoker.records import Catalog, Environment, Machine, Model, NearCatalog, Record, Rule, Setting, Wish

@@ -6,8 +6,8 @@ import msgspec
 
 from stoker.engines import find, words_of
 from stoker.errors import Refused
-from stoker.facts.catalogs import load_all
-from stoker.facts.flags import find_flag
+from stoker.facts.engine.catalogs import load_all
+from stoker.facts.engine.flags import find_flag
 from stoker.plan.alternatives import rank_alternatives
 from stoker.plan.budget import CACHE, declared_budget
 from stoker.plan.choose import with_id

@@ -17,9 +17,9 @@ from stoker.box import is_running
 from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
 from stoker.errors import NotReadyInTime, Refused, StokerError
-from stoker.facts.memory import read_holders
-from stoker.facts.model import read_digest
-from stoker.facts.ports import is_port_free, pick_free_port, read_listener
+from stoker.facts.machine.memory import read_holders
+from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
+from stoker.facts.model.read import read_digest
 from stoker.launch.process import render_launch
 from stoker.records import Endpoint, Handle, Memory, Plan, Proof, Service, say_bytes
 from stoker.supervise import machine

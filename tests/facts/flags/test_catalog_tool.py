@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.facts.catalogs import parse_catalog
+from stoker.facts.engine.catalogs import parse_catalog
 from stoker.records import Flag
 
 DUMP = Path(__file__).parents[3] / "tools" / "parser_dump.py"

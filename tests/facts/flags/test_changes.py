@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.facts.catalogs import load_all
-from stoker.facts.flag_changes import compare_catalogs, replacements, say_default
+from stoker.facts.engine.catalogs import load_all
+from stoker.facts.engine.flag_changes import compare_catalogs, replacements, say_default
 from stoker.records import Catalog, Flag
 from stoker.records.flags import CatalogChanges, Changed, Renamed
 

@@ -10,9 +10,9 @@ import pytest
 
 from stoker.box import LocalBox
 from stoker.errors import StokerError
-from stoker.facts.catalogs import load_catalog
-from stoker.facts.engine_help import parse_help, program_digest, read_engine_flags, render_image_help
-from stoker.facts.flags import find_flag
+from stoker.facts.engine.catalogs import load_catalog
+from stoker.facts.engine.flags import find_flag
+from stoker.facts.engine.help import parse_help, program_digest, read_engine_flags, render_image_help
 from stoker.records import Catalog
 from support import fails
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.facts.catalogs import known_engines, known_versions, load_all, load_catalog
-from stoker.facts.flags import find_flag, find_lifetimes, keep_names, search_flags, suggest_flag
+from stoker.facts.engine.catalogs import known_engines, known_versions, load_all, load_catalog
+from stoker.facts.engine.flags import find_flag, find_lifetimes, keep_names, search_flags, suggest_flag
 from stoker.records import Catalog, Flag, Spelling
 from stoker.records.flags import HowFound, Lifetime, Suggestion
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.facts.help_argparse import parse_argparse_help, read_default, read_deprecation
-from stoker.facts.help_llamacpp import parse_llamacpp_help, parse_llamacpp_removed
+from stoker.facts.engine.help_argparse import parse_argparse_help, read_default, read_deprecation
+from stoker.facts.engine.help_llamacpp import parse_llamacpp_help, parse_llamacpp_removed
 from stoker.records import Flag
 
 LLAMA = """

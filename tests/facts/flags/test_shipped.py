@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stoker.errors import StokerError, WrongUse
-from stoker.facts.catalogs import (
+from stoker.facts.engine.catalogs import (
     FOLDER,
     find_catalog,
     known_engines,
@@ -22,8 +22,8 @@ from stoker.facts.catalogs import (
     render_catalog,
     version_key,
 )
-from stoker.facts.flag_changes import compare_catalogs
-from stoker.facts.flags import find_flag, words_of
+from stoker.facts.engine.flag_changes import compare_catalogs
+from stoker.facts.engine.flags import find_flag, words_of
 from stoker.records import Catalog, Flag
 from support import fails
 

@@ -15,18 +15,18 @@ from typing import NamedTuple
 import msgspec
 
 from stoker.errors import Refused
-from stoker.facts.architecture import Shape, read_shape
-from stoker.facts.attention import kv_bytes_per_token, read_cache
-from stoker.facts.completeness import CONFIG, PARAMS, TOKENIZER_CONFIG, Contents, find_layouts, find_missing
-from stoker.facts.documents import Document, read_document
-from stoker.facts.hub import name_of
-from stoker.facts.mistral import to_config
-from stoker.facts.parameters import Counts, active_parameters, count_parameters
-from stoker.facts.quantisation import name_cache_quantisation, name_quantisation, quantisation_table, read_packing
-from stoker.facts.readme import Card, read_card
-from stoker.facts.template import read_template, template_features
-from stoker.facts.tokenizer import read_vocabulary
-from stoker.facts.weights import WITHOUT_INDEX, Weights, find_weights, read_weights
+from stoker.facts.model.architecture import Shape, read_shape
+from stoker.facts.model.attention import kv_bytes_per_token, read_cache
+from stoker.facts.model.completeness import CONFIG, PARAMS, TOKENIZER_CONFIG, Contents, find_layouts, find_missing
+from stoker.facts.model.documents import Document, read_document
+from stoker.facts.model.hub import name_of
+from stoker.facts.model.mistral import to_config
+from stoker.facts.model.parameters import Counts, active_parameters, count_parameters
+from stoker.facts.model.quantisation import name_cache_quantisation, name_quantisation, quantisation_table, read_packing
+from stoker.facts.model.readme import Card, read_card
+from stoker.facts.model.template import read_template, template_features
+from stoker.facts.model.tokenizer import read_vocabulary
+from stoker.facts.model.weights import WITHOUT_INDEX, Weights, find_weights, read_weights
 from stoker.records import Model
 
 QUANTISATION_FILE = "hf_quant_config.json"

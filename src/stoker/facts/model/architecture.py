@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.facts.documents import Document, items, table, text, whole
+from stoker.facts.model.documents import Document, items, table, text, whole
 
 DEFAULTS = Path(__file__).with_name("config_defaults.json")
 TEXT_PARTS = ("text_config", "llm_config", "language_config")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from stoker.facts.readme import Card, guess_base
-from stoker.facts.tokenizer import NATIVE, TOKENIZERS
+from stoker.facts.model.readme import Card, guess_base
+from stoker.facts.model.tokenizer import NATIVE, TOKENIZERS
 from stoker.records import MissingFile, ModelLayout
 
 CONFIG, PARAMS, TEMPLATE = "config.json", "params.json", "chat_template.jinja"

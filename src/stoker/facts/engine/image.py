@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from stoker.box import Box
-from stoker.facts.documents import Document, items, table, text, whole
-from stoker.facts.printed import find_json
+from stoker.facts.machine.printed import find_json
+from stoker.facts.model.documents import Document, items, table, text, whole
 from stoker.records import Environment
 
 ARCHES = {"arm64": "aarch64", "amd64": "x86_64"}  # as images are labelled, and as kernels say it

@@ -10,13 +10,13 @@ import msgspec
 
 from stoker.box import Box
 from stoker.errors import StokerError
-from stoker.facts.containers import NAMES, read_container_engine
-from stoker.facts.disk import read_disks
-from stoker.facts.memory import read_holders
-from stoker.facts.nvidia import read_gpu_processes
-from stoker.facts.ports import read_listeners
-from stoker.facts.programs import PROGRAMS, read_program
-from stoker.facts.read_rate import measure_folder
+from stoker.facts.machine.containers import NAMES, read_container_engine
+from stoker.facts.machine.disk import read_disks
+from stoker.facts.machine.memory import read_holders
+from stoker.facts.machine.nvidia import read_gpu_processes
+from stoker.facts.machine.ports import read_listeners
+from stoker.facts.machine.programs import PROGRAMS, read_program
+from stoker.facts.machine.read_rate import measure_folder
 from stoker.records import Disk, GpuProcess, MachineDetails
 
 HOLDERS = 8

@@ -6,8 +6,8 @@ import re
 from typing import Literal
 
 from stoker.box import Box
-from stoker.facts.documents import Document, items, table, text
-from stoker.facts.printed import find_json
+from stoker.facts.machine.printed import find_json
+from stoker.facts.model.documents import Document, items, table, text
 from stoker.records import ContainerEngine
 
 ContainerEngineName = Literal["docker", "podman"]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 
-from stoker.facts.help_argparse import Default, choose_name, find_opposites, join_lines, read_default, read_deprecation
+from stoker.facts.engine.help_argparse import (
+    Default,
+    choose_name,
+    find_opposites,
+    join_lines,
+    read_default,
+    read_deprecation,
+)
 from stoker.records import Flag, FlagType
 
 # Options begin at the margin, their text two blanks after them or, where they are long, on the next line.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stoker.facts.documents import Document, items, table, whole
+from stoker.facts.model.documents import Document, items, table, whole
 
 # Source: the mapping in vLLM's reader of this format, and mistral-inference's own arguments.
 NAMES = {

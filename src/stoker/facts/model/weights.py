@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from stoker.errors import Refused
-from stoker.facts.documents import LIMIT_BYTES, MOST, read_content
-from stoker.facts.safetensors import Header, Tensor, read_header
+from stoker.facts.model.documents import LIMIT_BYTES, MOST, read_content
+from stoker.facts.model.safetensors import Header, Tensor, read_header
 
 INDEX_LIMIT_BYTES = 8 * LIMIT_BYTES  # a line for every tensor of every expert
 NATIVE = "consolidated"  # what Mistral calls its own format's files

@@ -6,12 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 from stoker.errors import Refused
-from stoker.facts.attention import kv_bytes_per_token
-from stoker.facts.gguf import Header, read_header
-from stoker.facts.gguf_cache import read_gguf_cache
-from stoker.facts.hub import name_of
-from stoker.facts.parts import are_one_model, find_parts
-from stoker.facts.template import template_features
+from stoker.facts.model.attention import kv_bytes_per_token
+from stoker.facts.model.gguf import Header, read_header
+from stoker.facts.model.gguf_cache import read_gguf_cache
+from stoker.facts.model.hub import name_of
+from stoker.facts.model.parts import are_one_model, find_parts
+from stoker.facts.model.template import template_features
 from stoker.records import Model
 
 PROJECTOR = "mmproj"  # the eyes of a model that sees, in a file of their own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stoker.facts.gguf import Header, Value
+from stoker.facts.model.gguf import Header, Value
 from stoker.records import CacheKind, CacheLayers
 
 STATE_BYTES = 4  # llama.cpp keeps both halves of a recurrent state in 32 bits

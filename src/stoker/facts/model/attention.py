@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from stoker.facts.architecture import HEADS, LAYERS, text_part
-from stoker.facts.documents import Document, items, table, whole
-from stoker.facts.state import state_bytes
+from stoker.facts.model.architecture import HEADS, LAYERS, text_part
+from stoker.facts.model.documents import Document, items, table, whole
+from stoker.facts.model.state import state_bytes
 from stoker.records import CacheKind, CacheLayers
 
 CACHE_VALUE_BYTES = 2  # keys and values of 16 bits, what every engine takes unless told otherwise

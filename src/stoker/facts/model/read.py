@@ -11,10 +11,10 @@ from typing import BinaryIO
 import msgspec
 
 from stoker.errors import Refused
-from stoker.facts.checkpoint import read_checkpoint
-from stoker.facts.gguf_model import find_gguf, read_gguf
-from stoker.facts.hub import find_snapshot, is_hub_id
-from stoker.facts.parts import find_parts
+from stoker.facts.model.checkpoint import read_checkpoint
+from stoker.facts.model.gguf_model import find_gguf, read_gguf
+from stoker.facts.model.hub import find_snapshot, is_hub_id
+from stoker.facts.model.parts import find_parts
 from stoker.records import Model
 
 SAMPLES, SAMPLE_BYTES = 16, 64 * 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stoker.box import Box
-from stoker.facts.venv import read_venv, venv_of_program
+from stoker.facts.engine.venv import read_venv, venv_of_program
 from stoker.records import InstalledEngine
 
 PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llama-server": "llamacpp"}

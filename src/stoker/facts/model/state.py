@@ -6,8 +6,8 @@ recurrent state is 32 bits wide unless the config says otherwise: SGLang's defau
 
 from __future__ import annotations
 
-from stoker.facts.architecture import HEADS
-from stoker.facts.documents import Document, table, text, whole
+from stoker.facts.model.architecture import HEADS
+from stoker.facts.model.documents import Document, table, text, whole
 
 CONVOLUTION_BYTES = 2
 STATE_TYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}

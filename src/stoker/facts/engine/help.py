@@ -15,10 +15,10 @@ import msgspec
 
 from stoker.box import Box
 from stoker.errors import StokerError
-from stoker.facts.catalogs import find_catalog, parse_catalog, render_catalog
-from stoker.facts.flags import keep_names
-from stoker.facts.help_argparse import parse_argparse_help
-from stoker.facts.help_llamacpp import parse_llamacpp_help, parse_llamacpp_removed
+from stoker.facts.engine.catalogs import find_catalog, parse_catalog, render_catalog
+from stoker.facts.engine.flags import keep_names
+from stoker.facts.engine.help_argparse import parse_argparse_help
+from stoker.facts.engine.help_llamacpp import parse_llamacpp_help, parse_llamacpp_removed
 from stoker.records import Catalog, Flag, Spelling
 
 # What makes each print all of its options; a bare `--help` of vLLM prints the names of its groups.

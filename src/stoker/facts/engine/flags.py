@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from stoker.facts.flag_changes import replacements
+from stoker.facts.engine.flag_changes import replacements
 from stoker.records import Catalog, Flag
 from stoker.records.flags import FlagMatch, HowFound, Lifetime, Suggestion
 

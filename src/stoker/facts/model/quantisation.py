@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from stoker.facts.documents import Document, table, text, whole
-from stoker.facts.parameters import Packing
-from stoker.facts.safetensors import Tensor
+from stoker.facts.model.documents import Document, table, text, whole
+from stoker.facts.model.parameters import Packing
+from stoker.facts.model.safetensors import Tensor
 
 PLAIN = {"BF16": "bf16", "F16": "f16", "F32": "f32", "F8_E4M3": "fp8", "F8_E5M2": "fp8", "I8": "int8", "F4": "fp4"}
 KNOWN = ("nvfp4", "mxfp4", "mxfp8", "fp8", "awq", "gptq", "nf4", "fp4")

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from importlib import metadata
 
 from stoker.box import Box
-from stoker.facts.memory import read_memory
-from stoker.facts.nvidia import Nvidia, read_nvidia
+from stoker.facts.machine.memory import read_memory
+from stoker.facts.machine.nvidia import Nvidia, read_nvidia
 from stoker.records import Disk, Machine
 
 DMI = "/sys/class/dmi/id"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from stoker.facts.documents import read_content
+from stoker.facts.model.documents import read_content
 
 LIMIT_BYTES = 256 * 1024**2  # the largest published are a sixth of it
 HASH_DIGITS = 16

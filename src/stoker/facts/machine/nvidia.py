@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from stoker.facts.clocks import busy_clock_mhz, name_reasons
-from stoker.facts.processes import read_process_name
+from stoker.facts.machine.clocks import busy_clock_mhz, name_reasons
+from stoker.facts.machine.processes import read_process_name
 from stoker.records import Gpu, GpuProcess
 
 # NVML's own numbers, which nvml.h fixes: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.

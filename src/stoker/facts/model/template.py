@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.facts.documents import Document, items, read_document, read_text, text
+from stoker.facts.model.documents import Document, items, read_document, read_text, text
 
 CLOSING = {"{%": "%}", "{{": "}}", "{#": "#}"}
 OPENING = re.compile(r"\{[%{#]")

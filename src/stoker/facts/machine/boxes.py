@@ -8,7 +8,7 @@ import msgspec
 
 from stoker.box import LocalBox
 from stoker.errors import WrongUse
-from stoker.facts.machine import read_machine
+from stoker.facts.machine.read import read_machine
 from stoker.records import Machine
 
 SHIPPED = Path(__file__).parent / "boxes"

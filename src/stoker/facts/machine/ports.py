@@ -7,7 +7,7 @@ import socket
 
 import psutil
 
-from stoker.facts.processes import read_process_name
+from stoker.facts.machine.processes import read_process_name
 from stoker.records import Listener
 
 

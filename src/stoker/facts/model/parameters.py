@@ -7,7 +7,7 @@ from collections.abc import Collection
 from math import prod
 from typing import NamedTuple
 
-from stoker.facts.safetensors import Tensor
+from stoker.facts.model.safetensors import Tensor
 
 # What quantisers store beside the weights, by the last word of the tensor's name: compressed-tensors, ModelOpt, GPTQ, AWQ,
 # bitsandbytes, Mistral's own format and DeepSeek's, in this order.

@@ -1,0 +1,1 @@
+"""Reads engines: their flags by version, and what an image or an environment holds."""

@@ -1,0 +1,1 @@
+"""Reads the machine: what it is, and what happens on it."""

@@ -1,0 +1,1 @@
+"""Reads models on disk by their headers, without loading them."""
