@@ -236,3 +236,14 @@ def test_what_has_to_stop_is_named() -> None:
     [finding] = [one for one in report.findings if one.rule == "budget-not-now"]
     assert finding.fix == "stop voxtral"
     assert "one-heavy-service-at-a-time" in {one.rule for one in report.findings}
+
+
+def test_a_release_in_mistrals_own_form_is_whole_where_the_engine_reads_that_form() -> None:
+    lacks = (MissingFile("config.json", "org/base"), MissingFile("tokenizer.json", "org/base"))
+    native = make_checkpoint(layouts=("mistral",), missing=lacks, problems=("it has params.json and no config.json",))
+    in_vllm, in_sglang = (
+        [one.level for one in report_of(engine, native).findings if one.rule == "model-not-whole"]
+        for engine in ("vllm", "sglang")
+    )
+    assert in_vllm == ["warn"]  # that it has no config.json, and what that means
+    assert set(in_sglang) == {"forbid"}

@@ -23,6 +23,7 @@ from stoker.plan.wishes import USER, check_wish
 from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, Setting, say_bytes
 from stoker.rules.match import match_rules
 
+NATIVE = "mistral"
 TOO_BIG, NOT_NOW, NOT_WHOLE = "budget-does-not-fit", "budget-not-now", "model-not-whole"
 
 
@@ -108,8 +109,9 @@ def _plan(ground: Ground, served: Served) -> Plan:
 
 def _of_model(model: Model, engine: str) -> tuple[Finding, ...]:
     """What the model's folder lacks, and what is wrong with it; what this engine loads without is only warned of."""
-    loads = bool(set(model.layouts) & set(find(engine).layouts))
-    missing = tuple(_missing(model, file, "warn" if loads else "forbid") for file in model.missing)
+    layouts = set(model.layouts) & set(find(engine).layouts)
+    loads, is_native = bool(layouts), NATIVE in layouts  # Mistral's own form is whole without Transformers' files
+    missing = () if is_native else tuple(_missing(model, file, "warn" if loads else "forbid") for file in model.missing)
     fix = "fetch what is missing" if model.missing else "fetch the model again, or another release of it"
     return missing + tuple(
         Finding("warn" if loads else "forbid", NOT_WHOLE, problem, "its own files say so", fix, standing="measured")
