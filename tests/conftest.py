@@ -9,6 +9,22 @@ import pytest
 
 from home import Home
 
+ABSENT: pytest.StashKey[list[str]] = pytest.StashKey()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what needs something that no package of Debian brings; everything else runs, or fails in CI."""
+    absent = {item: mark for item in items if (mark := item.get_closest_marker("elsewhere")) and not mark.args[0]}
+    items[:] = [item for item in items if item not in absent]
+    config.hook.pytest_deselected(items=list(absent))
+    config.stash[ABSENT] = sorted({str(mark.args[1]) for mark in absent.values()})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Lists what was left out."""
+    for what in config.stash.get(ABSENT, []):
+        terminalreporter.write_line(f"left out, for want of {what}")
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Home]:

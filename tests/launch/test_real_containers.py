@@ -91,14 +91,15 @@ def _create(podman: Podman, argv: tuple[str, ...]) -> dict[str, Any]:
     return seen
 
 
+QUADLET = shutil.which("quadlet", path="/usr/libexec/podman:/usr/lib/podman") or ""
+
+
+@pytest.mark.elsewhere(bool(QUADLET), "Podman 4.4 or later, whose generator reads quadlets (Debian 12 has 4.3)")
 def test_podmans_generator_makes_the_same_command_of_a_quadlet(tmp_path: Path) -> None:
-    quadlet = shutil.which("quadlet", path="/usr/libexec/podman:/usr/lib/podman")
-    if quadlet is None:
-        pytest.skip("this Podman is older than 4.4, the first with quadlets")
     words = tuple(word for word in HOSTILE_WORDS if word != ";")
     launch = make_container(words=words, environment=(("EXTRA", 'a "b" $c %d \\'),))
     (tmp_path / "coder.container").write_text(render_quadlet(launch))
-    made = run(quadlet, "-dryrun", QUADLET_UNIT_DIRS=str(tmp_path))
+    made = run(QUADLET, "-dryrun", QUADLET_UNIT_DIRS=str(tmp_path))
     argv = exec_argv(made.replace("--cidfile=%t/%N.cid", ""))  # the generator's own
     assert argv[-len(words) :] == list(words)
     options = set(itertools.pairwise(argv))
@@ -108,12 +109,24 @@ def test_podmans_generator_makes_the_same_command_of_a_quadlet(tmp_path: Path) -
     assert "--entrypoint=python3" in argv
 
 
+def _find_compose() -> tuple[str, ...]:
+    """Returns the words that run docker compose 2, or none."""
+    for words in (("docker", "compose"), ("docker-compose",)):
+        if shutil.which(words[0]) and re.search(r"version v?2\.", run(*words, "version", code=None)):
+            return words
+    return ()
+
+
+COMPOSE = _find_compose()
+
+
+@pytest.mark.elsewhere(bool(COMPOSE), "docker compose 2")
 def test_docker_compose_understands_the_file(tmp_path: Path) -> None:
     file = tmp_path / "compose.yaml"
     (tmp_path / "env").write_text("HF_TOKEN=x\n")
     launch = make_container(words=HOSTILE_WORDS, environment=(("EXTRA", "a $b ${c} 1"),), env_file=str(tmp_path / "env"))
     file.write_text(render_compose([launch, make_small_container(gpus="nvidia.com/gpu=all", words=("1e3",))]))
-    tree = json.loads(run(*_compose(), "-f", file, "config", "--format", "json"))["services"]
+    tree = json.loads(run(*COMPOSE, "-f", file, "config", "--format", "json"))["services"]
     coder, small = tree["stoker-coder"], tree["small"]
     assert [word.replace("$$", "$") for word in coder["command"]] == list(HOSTILE_WORDS)
     assert coder["environment"]["EXTRA"].replace("$$", "$") == "a $b ${c} 1"
@@ -122,11 +135,3 @@ def test_docker_compose_understands_the_file(tmp_path: Path) -> None:
     assert coder["volumes"][0]["source"] == "/models/coder nvfp4"
     assert small["command"] == ["1e3"]
     assert small["network_mode"] == "host"
-
-
-def _compose() -> tuple[str, ...]:
-    """Returns the words that run docker compose 2; Debian 12 has none, so there is nothing to insist on."""
-    for words in (("docker", "compose"), ("docker-compose",)):
-        if shutil.which(words[0]) and re.search(r"version v?2\.", run(*words, "version", code=None)):
-            return words
-    pytest.skip("docker compose 2 is not installed")

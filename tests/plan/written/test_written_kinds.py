@@ -92,8 +92,8 @@ def test_escapes_count_inside_the_quotes_of_a_unit() -> None:
     assert recipe.words == ("m", "--a", 'b "c"', "--d", '{"e": 1}', "--f", "g\\xh")
 
 
-@pytest.mark.skipif(not PUBLISHED, reason="STOKER_RECIPES names no folder with published recipes")
-@pytest.mark.parametrize("file", PUBLISHED, ids=lambda file: file.name)
+@pytest.mark.elsewhere(bool(PUBLISHED), "other people's launches in the folder that STOKER_RECIPES names")
+@pytest.mark.parametrize("file", PUBLISHED or [Path("/")], ids=lambda file: file.name)
 def test_a_published_launch_is_read(file: Path) -> None:
     [recipe] = read_written(file.read_text(), file.name)
     assert recipe.engine in ("vllm", "sglang") or recipe.kind in ("sudoers", "systemd")
