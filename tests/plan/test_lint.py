@@ -13,7 +13,7 @@ from known import GB10, MISTRAL, NIGHTLY
 from stoker.errors import WrongUse
 from stoker.flows.lint import Linted, lint_file, lint_words
 from stoker.plan.lint import lint_recipe
-from stoker.plan.written import read_command
+from stoker.plan.written.read import read_command
 from stoker.rules.load import load_rules
 from support import fails
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from stoker.cli.show import table
+from stoker.cli.show import wrapped
 from stoker.records import Flag
 from stoker.records.flags import CatalogChanges, Changed, FlagsView, Renamed
 
@@ -13,12 +13,18 @@ FEW = 8  # values that are shown of one flag; `--json` has them all
 
 
 def flags_text(view: FlagsView) -> str:
-    """Returns the flags of one version as a table."""
-    rows = [(_words(one.flag), _takes(one.flag), _default(one.flag), _lived(one.since, one.until), one.flag.deprecated)
-            for one in view.flags]  # fmt: skip
+    """Returns the flags of one version: each with what it takes, its default, and since when it is known."""
     lines = [click.style(view.note, fg="yellow")] if view.note else []
-    lines.append(f"{view.engine} {view.version}: {len(rows)} flags, from {view.source}")
-    return "\n".join([*lines, table(("flag", "takes", "default", "known", "deprecated"), rows) if rows else "none match"])
+    lines.append(f"{view.engine} {view.version}: {len(view.flags)} flags, from {view.source}")
+    for one in view.flags:
+        default, takes = _default(one.flag), _takes(one.flag)
+        facts = (
+            takes, f"default {default}" if default else "", _lived(one.since, one.until),
+            f"deprecated: {one.flag.deprecated}" if one.flag.deprecated else "",
+        )  # fmt: skip
+        said = "; ".join(fact for fact in facts if fact)
+        lines += wrapped(f"{_words(one.flag)}   {said}".rstrip(), "", "    ")
+    return "\n".join(lines if view.flags else [*lines, "none match"])
 
 
 def changes_text(changes: CatalogChanges) -> str:

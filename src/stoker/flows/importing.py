@@ -11,7 +11,7 @@ from stoker.errors import StokerError, WrongUse
 from stoker.facts.engine.catalogs import known_versions, load_catalog
 from stoker.flows.reading import read_text
 from stoker.plan.importing import Imported, render_services, services_of
-from stoker.plan.written import read_written
+from stoker.plan.written.read import read_written
 from stoker.records import Catalog, Recipe
 
 

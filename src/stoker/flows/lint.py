@@ -16,8 +16,9 @@ from stoker.flows.reading import read_text
 from stoker.plan.flag_findings import find_wrong_flags
 from stoker.plan.lint import by_level, lint_recipe, place_of, recipe_facts
 from stoker.plan.situation import assumed_version
-from stoker.plan.written import dockerfile, read_command, read_written
+from stoker.plan.written import dockerfile
 from stoker.plan.written.quoting import open_in_script
+from stoker.plan.written.read import read_command, read_written
 from stoker.records import Finding, Machine, Model, NearCatalog, Recipe, Record, Rule
 from stoker.rules.load import load_rules
 

@@ -9,9 +9,9 @@ import msgspec
 
 from stoker.errors import StokerError
 from stoker.plan.lint import place_of
-from stoker.plan.written import read_command
 from stoker.plan.written.mend import mended
 from stoker.plan.written.quoting import open_variables, say_command, say_comments
+from stoker.plan.written.read import read_command
 from stoker.records import Catalog, Finding, Recipe
 
 # The kinds of launch whose file is shell text; all others are read by programs of their own.

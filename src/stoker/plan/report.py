@@ -80,6 +80,8 @@ def _wrong_flags(ground: Ground, plan: Plan) -> list[Finding]:
         return []
     said = [one for one in plan.settings if one.name.startswith("--") and one.because == USER]
     words = words_of(said)
+    if not words:
+        return []
     return find_wrong_flags(words, ground.catalog, load_all(ground.engine), exact=not ground.near.why)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.plan.written import flags_of
+from stoker.plan.written.flags import flags_of
 from stoker.records import Catalog, Flag
 
 CATALOG = Catalog(

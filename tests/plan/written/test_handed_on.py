@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.plan.written import read_command, read_written, recipe_of
 from stoker.plan.written.docker_calls import find_call
+from stoker.plan.written.read import read_command, read_written
 from stoker.plan.written.restarts import is_restart
 from stoker.plan.written.runners import handed_on
 from stoker.plan.written.unread import names_engine
+from stoker.plan.written.words import recipe_of
 from stoker.records import Recipe
 
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from stoker.plan.written import flags_of, mended, read_command, read_written, say_command
+from stoker.plan.written.flags import flags_of
+from stoker.plan.written.mend import mended
+from stoker.plan.written.quoting import say_command
+from stoker.plan.written.read import read_command, read_written
 from stoker.plan.written.shell import read_commands
 from stoker.records import Recipe
 

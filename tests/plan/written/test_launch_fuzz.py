@@ -13,7 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.errors import StokerError
-from stoker.plan.written import flags_of, mended, read_command, read_written, recipe_of, say_command
+from stoker.plan.written.flags import flags_of
+from stoker.plan.written.mend import mended
+from stoker.plan.written.quoting import say_command
+from stoker.plan.written.read import read_command, read_written
+from stoker.plan.written.words import recipe_of
 from stoker.records import Catalog, Finding, Flag, Recipe, Scalar
 
 CASES = Path(__file__).parent / "cases"

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from stoker.plan.written import mended, read_command, read_written, say_command
+from stoker.plan.written.mend import mended
+from stoker.plan.written.quoting import say_command
+from stoker.plan.written.read import read_command, read_written
 from stoker.records import Catalog, Finding, Flag
 
 

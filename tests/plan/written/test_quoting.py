@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stoker.plan.written import mended, read_command, read_written
+from stoker.plan.written.mend import mended
 from stoker.plan.written.quoting import open_in_script, open_variables, quoted, say_command, say_comments
+from stoker.plan.written.read import read_command, read_written
 
 CANARY = "PWNED"
 HOSTILE = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.plan.written import read_written
 from stoker.plan.written.quadlet import options_of
+from stoker.plan.written.read import read_written
 from stoker.plan.written.unit_file import collected, read_directives, specifiers, split_words
 
 

@@ -7,8 +7,9 @@ import shlex
 import pytest
 
 from stoker.errors import WrongUse
-from stoker.plan.written import read_command, recipe_of
 from stoker.plan.written.docker_options import read_options
+from stoker.plan.written.read import read_command
+from stoker.plan.written.words import recipe_of
 from stoker.records import Recipe
 from support import fails
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stoker.errors import StokerError, WrongUse
-from stoker.plan.written import read_written
+from stoker.plan.written.read import read_written
 from support import fails
 
 FOLDER = Path(os.environ.get("STOKER_RECIPES") or "/nonexistent")
