@@ -209,3 +209,14 @@ def test_secrets_are_shown_by_no_form_of_a_plan(home: Home, mistral: Path) -> No
         done = home.run("plan", "s", "--on", "gb10", *words)
         assert "hf_abcdefghijklmnopqrst" not in done.stdout + done.stderr
         assert "HF_TOKEN" in done.stdout
+
+
+@pytest.mark.parametrize(("said", "tokens"), [("8192", 8192), ("8k", 8000), ("8K", 8192)])
+def test_a_context_may_be_said_in_thousands(home: Home, mistral: Path, said: str, tokens: int) -> None:
+    report = home.json("plan", str(mistral), "--on", "gb10", "--engine", "vllm", "--context", said)
+    assert {"--max-model-len": tokens}.items() <= {one["name"]: one["value"] for one in report["plan"]["settings"]}.items()
+
+
+@pytest.mark.parametrize("said", ["many", "-1", "8kk", "9" * 40])
+def test_a_context_that_is_no_number_is_wrong_use_with_what_is_taken(home: Home, mistral: Path, said: str) -> None:
+    assert "32K (32,768)" in home.run("plan", str(mistral), "--on", "gb10", f"--context={said}", code=2).stderr

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.plan.budget import COMPUTE_FLOOR_BYTES, PROCESS_BYTES, predict_need_bytes
+from stoker.engines.llamacpp import COMPUTE_FLOOR_BYTES, PROCESS_BYTES
+from stoker.plan.budget import predict_need_bytes
 from stoker.records import GIB, MIB, Model
 from support import make_model
 

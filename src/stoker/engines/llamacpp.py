@@ -10,7 +10,20 @@ import sys
 from collections.abc import Mapping
 
 from stoker.engines import environment_of, explain_by, words_of
-from stoker.records import LaunchSpec, Plan, Setting, SettingValue
+from stoker.records import MIB, LaunchSpec, Plan, Setting, SettingValue
+
+DEFAULT_CONTEXT_TOKENS = 16384
+DEFAULT_PARALLEL = 4
+DEFAULT_DRAFT_TOKENS = 3
+MOST_CONTEXT_TOKENS = 2**31 - 1  # llama.cpp counts positions in 32 bits
+# Measured with the demo model on 2 cores, build 11549: 1,910 tok/s on one thread, 2,110 on two; with both cores busy
+# otherwise 14 tok/s on two, since each layer waits for the slower thread.
+SMALL_MODEL_BYTES = 64 * MIB
+# Measured on x86-64 with build 11549 and the demo model: the server process holds 80 MiB before any weights, and its
+# compute buffers grow with the vocabulary (512 positions of float32 logits) and the width of the model.
+PROCESS_BYTES = 96 * MIB
+COMPUTE_FLOOR_BYTES = 64 * MIB
+COMPUTE_SHARE = 0.05
 
 EMBEDDED_MODULE = "stoker.embedded"
 KEY_VARIABLE = "LLAMA_API_KEY"  # in the environment and not in argv, which every user of the machine may read

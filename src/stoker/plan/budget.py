@@ -7,13 +7,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from stoker.engines.llamacpp import COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_BYTES
 from stoker.records import GIB, MIB, Budget, BudgetLine, Machine, Model, Pool, Record
 
-# Measured on x86-64 with build 11549 and the demo model: the server process holds 80 MiB before any weights, and its
-# compute buffers grow with the vocabulary (512 positions of float32 logits) and the width of the model.
-PROCESS_BYTES = 96 * MIB
-COMPUTE_FLOOR_BYTES = 64 * MIB
-COMPUTE_SHARE = 0.05
 SIXTEEN_BIT_BYTES, EIGHT_BIT_BYTES = 2.0, 1.0
 SHARE_STEP = 0.01
 CACHE = "KV cache"

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 
 import msgspec
 
+from stoker.engines.llamacpp import (
+    DEFAULT_CONTEXT_TOKENS,
+    DEFAULT_DRAFT_TOKENS,
+    DEFAULT_PARALLEL,
+    MOST_CONTEXT_TOKENS,
+    SMALL_MODEL_BYTES,
+)
 from stoker.errors import Refused
 from stoker.plan.budget import predict_need_bytes
+from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.wishes import USER, check_wish
-from stoker.records import MIB, Model, Plan, Setting, Wish
+from stoker.records import Model, Plan, Setting, Wish
 
-DEFAULT_CONTEXT_TOKENS = 16384
-DEFAULT_PARALLEL = 4
-DEFAULT_DRAFT_TOKENS = 3
-LLAMACPP = "llamacpp"
-MOST_CONTEXT_TOKENS = 2**31 - 1  # llama.cpp counts positions in 32 bits
-# Measured with the demo model on 2 cores, build 11549: 1,910 tok/s on one thread, 2,110 on two; with both cores busy
-# otherwise 14 tok/s on two, since each layer waits for the slower thread.
-SMALL_MODEL_BYTES = 64 * MIB
 REASONING = {
     "off": "the model thinks only where a request sets chat_template_kwargs.enable_thinking",
     "on": "the model thinks unless a request forbids it",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from stoker.engines import find
+from stoker.engines.llamacpp import COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_BYTES
 from stoker.errors import Refused
-from stoker.plan.budget import CACHE, COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_BYTES, budget_of, cache_bytes, room_of
+from stoker.plan.budget import CACHE, budget_of, cache_bytes, room_of
 from stoker.plan.choose import choose_plan
 from stoker.plan.ground import Ground
 from stoker.plan.situation import flag_facts, numbers_of

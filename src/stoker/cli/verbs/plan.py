@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from stoker.cli.kinds import tokens
+
 HELP = """Show how a model would be served: every flag with who chose it, the memory it takes, and what is known to go wrong.
 
 TARGET is a service of stoker.toml, a model's folder or GGUF file, or a hub name whose files are in the local cache.
@@ -26,7 +28,7 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 @click.option("--engine", help="The engine: sglang, vllm or llamacpp; else the plan chooses.")
 @click.option("--image", help="The container image to run it in.")
 @click.option("--version", "version", help="The engine's version, where neither image nor installation tells it.")
-@click.option("--context", type=int, help="Tokens a request may use.")
+@click.option("--context", type=tokens, help="Tokens a request may use: 32768, 32k or 32K.")
 @click.option("--concurrency", "parallel", type=int, help="Requests answered at once.")
 @click.option(
     "--speculation", type=click.Choice(["auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp"]), help="How to draft."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stoker import __version__
+from stoker.cli.kinds import tokens
 
 if TYPE_CHECKING:
     from stoker.flows.client import Daemon
@@ -35,7 +36,7 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 @click.option("--engine", help="llamacpp, sglang or vllm; else the plan chooses.")
 @click.option("--server", help="A llama-server program of yours, instead of the embedded engine.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The engine's own port; else a free one.")
-@click.option("--context", type=int, help="Tokens a request may use.")
+@click.option("--context", type=tokens, help="Tokens a request may use: 32768, 32k or 32K.")
 @click.option("--parallel", type=int, help="Requests answered at once.")
 @click.option("--gpu-layers", type=int, help="Layers on the GPU; else the engine decides.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="Processor threads; else the engine decides.")
