@@ -31,7 +31,7 @@ class StandInType(type(Protocol)):  # type: ignore[misc]  # of Protocol's type, 
     """The type of stand-ins: classes that can be called, indexed, looped over, inherited from and reckoned with."""
 
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__") or not is_stand_in(cls):
+        if name.startswith(("__", "_is_")) or not is_stand_in(cls):  # `_is_protocol` is asked by `typing` itself
             raise AttributeError(name)
         return make_stand_in(f"{cls.__name__}.{name}")
 
