@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from home import Home
+from real_tools import OwnPodman
 
 ABSENT: pytest.StashKey[list[str]] = pytest.StashKey()
 
@@ -32,6 +33,15 @@ def home(tmp_path: Path) -> Iterator[Home]:
     home = Home(tmp_path)
     yield home
     assert home.end() == {}
+
+
+@pytest.fixture
+def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnPodman]:
+    """A podman of its own."""
+    # Not in `tmp_path`: it is as long as the test's name, and a socket's path over 107 bytes makes podman wait for 20 s.
+    podman = OwnPodman(tmp_path_factory.mktemp("p") / "man")
+    yield podman
+    podman.end()
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +39,47 @@ def missing(why: str) -> NoReturn:
 def need(program: str) -> str:
     """Returns the path of a program that a test cannot do without."""
     return shutil.which(program, path=PLACES) or missing(f"{program} is not installed; tools/install-test-packages does it")
+
+
+class OwnPodman:
+    """Podman with storage and settings of its own, told by `environment`, so that nobody's images are touched."""
+
+    def __init__(self, folder: Path) -> None:
+        need_root()
+        need("podman")
+        folder.mkdir()
+        storage, settings = folder / "storage.conf", folder / "containers.conf"
+        storage.write_text(f'[storage]\ndriver = "vfs"\nrunroot = "{folder}/run"\ngraphroot = "{folder}/graph"\n')
+        # Limits cannot be raised, nor control groups asked of systemd, in every place where tests run.
+        settings.write_text(
+            '[containers]\ndefault_ulimits = ["nofile=1000:1000", "nproc=1000:1000"]\n'
+            '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "none"\nruntime = "runc"\n'
+        )
+        need("runc")
+        self.folder = folder
+        self.environment = {"CONTAINERS_STORAGE_CONF": str(storage), "CONTAINERS_CONF": str(settings)}
+
+    def __call__(self, *words: str | Path) -> str:
+        """Runs podman."""
+        return run("podman", *words, code=0, **self.environment)
+
+    def make_image(self, name: str, programs: dict[str, str], *changes: str) -> None:
+        """Makes an image of a shell and of programs written for it, with the changes that a Dockerfile would make."""
+        tree = self.folder / "tree"
+        for library in (Path("/bin/sh"), *map(Path, re.findall(r"/\S+", run("ldd", "/bin/sh")))):
+            (tree / library.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, tree / library.relative_to("/"))
+        for program, text in programs.items():
+            (tree / "bin" / program).write_text(f"#!/bin/sh\n{text}")
+            (tree / "bin" / program).chmod(0o755)
+        with tarfile.open(self.folder / "tree.tar", "w") as archive:
+            archive.add(tree, "/")
+        options = (word for change in ("ENV PATH=/bin", *changes) for word in ("--change", change))
+        self("import", *options, self.folder / "tree.tar", name)
+
+    def end(self) -> None:
+        """Deletes the storage."""
+        self("system", "reset", "--force")
 
 
 def need_root() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from home import Home
+from real_tools import OwnPodman
 
 ENGINE = """#!{python}
 import sys
@@ -93,6 +94,34 @@ def test_an_engine_that_is_installed_is_asked_itself(home: Home, tmp_path: Path)
     assert found["version"] == "11549"
     changes = home.json("flags", "llamacpp", "b11549", "--server", str(server))
     assert [one["name"] for one in changes["added"]] == ["--brand-new"]
+
+
+IN_IMAGE = """echo 'options:'
+echo '  --gpu-memory-utilization N   share'
+echo '  --max-model-len N            context'
+echo '  --brand-new N                of this image alone'
+"""
+VLLM = ('ENTRYPOINT ["vllm", "serve"]', "ENV VLLM_VERSION=0.31.7")
+
+
+def test_the_engine_in_an_image_is_asked_itself(home: Home, podman: OwnPodman) -> None:
+    podman.make_image("localhost/ours:1", {"vllm": IN_IMAGE}, *VLLM)
+    home.environment |= podman.environment
+    changes = home.json("flags", "vllm", "0.33.0", "--image", "localhost/ours:1")
+    assert [one["name"] for one in changes["added"]] == ["--brand-new"]
+    podman("rmi", "localhost/ours:1")
+    podman.make_image("localhost/ours:1", {"vllm": IN_IMAGE.replace("brand-new", "newer-still")}, *VLLM)
+    found = home.json("flags", "vllm", "--image", "localhost/ours:1")
+    assert "--newer-still" in [one["flag"]["name"] for one in found["flags"]], "the name is the same, the digest is not"
+    assert found["version"] == "0.31.7"
+
+
+def test_an_image_that_is_not_here_or_prints_no_flags_is_said(home: Home, podman: OwnPodman) -> None:
+    podman.make_image("localhost/ours:1", {"vllm": "exit 1"}, *VLLM)
+    home.environment |= podman.environment
+    assert "docker pull no/such" in home.run("flags", "vllm", "--image", "no/such", code=2).stderr
+    said = home.run("flags", "vllm", "--image", "localhost/ours:1", code=1).stderr
+    assert "--entrypoint vllm localhost/ours:1 serve --help=all` did not print the flags" in said
 
 
 def test_a_program_that_prints_no_flags_is_a_finding(home: Home) -> None:

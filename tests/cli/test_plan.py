@@ -13,6 +13,7 @@ import yaml
 
 import checkpoints
 from home import Home
+from real_tools import OwnPodman
 
 CONFIG = {
     "architectures": ["Mistral4ForCausalLM"], "model_type": "mistral4", "hidden_size": 4096, "num_hidden_layers": 4,
@@ -220,3 +221,24 @@ def test_a_context_may_be_said_in_thousands(home: Home, mistral: Path, said: str
 @pytest.mark.parametrize("said", ["many", "-1", "8kk", "9" * 40])
 def test_a_context_that_is_no_number_is_wrong_use_with_what_is_taken(home: Home, mistral: Path, said: str) -> None:
     assert "32K (32,768)" in home.run("plan", str(mistral), "--on", "gb10", f"--context={said}", code=2).stderr
+
+
+OWN_FLAGS = "echo 'options:'\n" + "".join(
+    f"echo '  --{name} X   what it is'\n"
+    for name in ("brand-new", "gpu-memory-utilization", "max-model-len", "max-num-seqs", "served-model-name", "host", "port")
+)
+
+
+@pytest.mark.parametrize(("flag", "code"), [("brand-new", None), ("brand-newer", 3)])
+def test_flags_of_an_image_without_a_known_version_are_those_that_it_prints(
+    home: Home, mistral: Path, podman: OwnPodman, flag: str, code: int | None
+) -> None:
+    podman.make_image("localhost/ours:nightly", {"vllm": OWN_FLAGS}, 'ENTRYPOINT ["vllm", "serve"]')
+    home.environment |= podman.environment
+    home.configure(
+        f'[service.v]\nmodel = "{mistral}"\nengine = "vllm"\nimage = "localhost/ours:nightly"\n'
+        f'context = 1024\nparallel = 1\nflags = {{ {flag} = "7" }}\n'
+    )
+    done = home.run("plan", "v", code=code)
+    assert f"--{flag} 7" in done.stdout
+    assert ("write --brand-new: it is spelled most like it" in done.stdout) == (flag == "brand-newer")

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import tarfile
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from real_tools import OwnPodman
 from stoker.box import LocalBox, RecordedBox
-from stoker.facts.engine.image import parse_image, read_image
+from stoker.facts.engine.image import entry_words, find_image, parse_image, read_image
 from stoker.records import Environment
 from support import BOXES
 
@@ -39,7 +34,7 @@ def test_vllms_own_image_is_told_by_its_entrypoint_and_ubuntus_label_is_not_its_
     assert found == Environment(
         kind="image", name="vllm/vllm-openai:v0.26.0-cu130", engine="vllm", version=None, cuda="13.0.1", arch="aarch64",
         python="3.12", digest="sha256:3f1c0d5bb0a1f5ad2b2ee0ad2fb56fd9b9f3b1d7f2ac8f3ae7c1b7b1a7d9c0e4",
-        size_bytes=22154438021, entrypoint=("vllm", "serve"),
+        size_bytes=22154438021, entrypoint=("vllm", "serve"), runtime="docker",
     )  # fmt: skip
 
 
@@ -114,51 +109,33 @@ def test_no_inspection_breaks_the_reading(env: Any, words: Any, labels: Any) -> 
         assert found.name == "x"
 
 
-PODMAN = shutil.which("podman")
-
-
-@pytest.fixture
-def own_storage(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Gives podman a storage of its own, so that nobody's images are touched."""
-    settings = tmp_path / "storage.conf"
-    settings.write_text(f'[storage]\ndriver = "vfs"\nrunroot = "{tmp_path}/run"\ngraphroot = "{tmp_path}/graph"\n')
-    environment = {**os.environ, "CONTAINERS_STORAGE_CONF": str(settings)}
-    yield environment
-    subprocess.run(["podman", "system", "reset", "--force"], env=environment, capture_output=True, check=False)
-
-
-class OtherStorageBox(LocalBox):
-    """This machine, with podman's storage elsewhere."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = environment
-
-    def run(self, argv: Any, limit_s: float = 60.0) -> str | None:
-        """Runs a program with the other environment."""
-        done = subprocess.run(list(argv), env=self.environment, capture_output=True, text=True, check=False, timeout=limit_s)
-        return None if done.returncode else done.stdout + done.stderr
-
-
-@pytest.mark.skipif(PODMAN is None, reason="podman is not installed")
-def test_a_real_image_of_podmans_is_read(tmp_path: Path, own_storage: dict[str, str]) -> None:
-    archive = tmp_path / "empty.tar"
-    with tarfile.open(archive, "w"):
-        pass
-    changes = ['ENTRYPOINT ["vllm", "serve"]', "ENV VLLM_VERSION=0.26.0", "ENV CUDA_VERSION=13.0.1"]
-    words = [word for change in changes for word in ("--change", change)]
-    done = subprocess.run(
-        ["podman", "import", *words, str(archive), "localhost/ours:1"],
-        env=own_storage,
-        capture_output=True,
-        text=True,
-        check=False,
+def test_a_real_image_of_podmans_is_read(podman: OwnPodman, monkeypatch: pytest.MonkeyPatch) -> None:
+    podman.make_image(
+        "localhost/ours:1", {}, 'ENTRYPOINT ["vllm", "serve"]', "ENV VLLM_VERSION=0.26.0", "ENV CUDA_VERSION=13.0.1"
     )
-    assert done.returncode == 0, done.stderr
-    box = OtherStorageBox(own_storage)
-    found = read_image(box, "localhost/ours:1", "podman")
+    for name, value in podman.environment.items():
+        monkeypatch.setenv(name, value)
+    box = LocalBox()
+    found = find_image(box, "localhost/ours:1")
     assert found is not None
-    assert (found.engine, found.version, found.cuda) == ("vllm", "0.26.0", "13.0.1")
+    assert (found.engine, found.version, found.cuda, found.runtime) == ("vllm", "0.26.0", "13.0.1", "podman")
     assert found.arch == box.uname()[2]
     assert found.digest is not None
     assert len(found.digest) == len("sha256:") + 64
-    assert read_image(box, "--all", "podman") is None
+    assert find_image(box, "--all") is None
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "engine", "words"),
+    [
+        (("vllm", "serve"), "vllm", ("vllm", "serve")),
+        (("/app/llama-server",), "llamacpp", ("/app/llama-server",)),
+        (("vllm", "serve"), "sglang", ()),
+        (("/opt/nvidia/entry.sh",), "sglang", ()),
+        ((), "vllm", ()),
+    ],
+)
+def test_an_entrypoint_starts_a_server_where_it_names_the_engine(
+    entrypoint: tuple[str, ...], engine: str, words: tuple[str, ...]
+) -> None:
+    assert entry_words(Environment("image", "x", entrypoint=entrypoint), engine) == words

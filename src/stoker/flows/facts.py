@@ -8,12 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from stoker.box import LocalBox
+from stoker.box import Box, LocalBox
 from stoker.config import Paths, read_config
 from stoker.errors import StokerError, WrongUse
-from stoker.facts.engine.image import read_image
+from stoker.facts.engine.image import find_image
 from stoker.facts.engine.venv import read_venv
-from stoker.facts.machine.containers import NAMES
 from stoker.facts.machine.cuda import read_cuda_memory
 from stoker.facts.machine.details import measure_disks, read_details
 from stoker.facts.machine.read import read_machine
@@ -31,7 +30,7 @@ def read_facts(
         raise WrongUse(f"there is no folder {missing[0]}", next_step="name folders that hold models")
     machine = read_machine(box, str(_existing(paths.state)))
     details = read_details(box, _folders(paths, folders))
-    found = (*(_find_image(box, image) for image in images), *(_find_venv(box, venv) for venv in venvs))
+    found = (*(need_image(box, image) for image in images), *(_find_venv(box, venv) for venv in venvs))
     details = msgspec.structs.replace(details, environments=found)
     if measure:
         machine = _measure_cuda(machine)
@@ -62,10 +61,10 @@ def _existing(path: Path) -> Path:
     return next(folder for folder in (resolved, *resolved.parents) if folder.exists())
 
 
-def _find_image(box: LocalBox, name: str) -> Environment:
-    for program in NAMES:
-        if found := read_image(box, name, program):
-            return found
+def need_image(box: Box, name: str) -> Environment:
+    """Returns what an image on this machine holds; raises WrongUse where there is none of that name."""
+    if found := find_image(box, name):
+        return found
     raise WrongUse(
         f"there is no image `{name}` on this machine",
         why="neither docker nor podman knows it, or neither answers",

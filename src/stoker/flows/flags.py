@@ -21,7 +21,9 @@ from stoker.facts.engine.catalogs import (
 )
 from stoker.facts.engine.flag_changes import compare_catalogs
 from stoker.facts.engine.flags import find_lifetimes, search_flags
-from stoker.facts.engine.help import read_engine_flags
+from stoker.facts.engine.help import read_engine_flags, read_image_flags
+from stoker.facts.engine.image import entry_words
+from stoker.flows.facts import need_image
 from stoker.records import Catalog
 from stoker.records.flags import CatalogChanges, FlagsView, KnownFlag, KnownVersions, Lifetime
 
@@ -81,6 +83,16 @@ def read_server_flags(paths: Paths, engine: str, server: str, box: Box | None = 
     list_versions(engine)
     box = box or LocalBox()
     return read_engine_flags(box, engine, server_words(engine, server), _version(box, engine, server), paths.state / "flags")
+
+
+def read_flags_in_image(paths: Paths, engine: str, name: str, box: Box | None = None) -> Catalog:
+    """Returns the flags of the engine in a container image that was pulled; raises WrongUse where it was not."""
+    list_versions(engine)
+    box = box or LocalBox()
+    image = need_image(box, name)
+    program = entry_words(image, engine) or engines.find(engine).program
+    version = image.version or engines.version_in_tag(engines.image_parts(name)[1])
+    return read_image_flags(box, engine, image, program, version, paths.state / "flags")
 
 
 def server_words(engine: str, server: str) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from stoker.config import DEMO, Config, demo_model, find_paths, is_hub_name, wit
 from stoker.engines import Engine, find, image_parts, version_in_tag
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.facts.engine.catalogs import find_catalog
-from stoker.facts.engine.help import read_engine_flags
-from stoker.facts.engine.image import read_image
+from stoker.facts.engine.help import read_engine_flags, read_image_flags
+from stoker.facts.engine.image import entry_words, find_image
 from stoker.facts.engine.venv import read_venv
 from stoker.facts.machine.boxes import THIS, read_box
 from stoker.facts.machine.read import read_package_version
@@ -24,7 +24,7 @@ from stoker.plan.report import check_report, make_report
 from stoker.plan.room import Claim
 from stoker.plan.situation import assumed_version
 from stoker.plan.wishes import name_for
-from stoker.records import Environment, Model, NearCatalog, Plan, Report, Wish
+from stoker.records import Catalog, Environment, Model, NearCatalog, Plan, Report, Wish
 from stoker.rules.load import load_rules
 from stoker.rules.match import preferred
 
@@ -116,32 +116,43 @@ def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) ->
     if assumed := assumed_version(ground.rules, ground.facts()):
         because = f"{because}; which version it is, is unknown: judged as {assumed}"
         ground = msgspec.structs.replace(ground, version=assumed, engine_because=because)
-        return msgspec.structs.replace(ground, near=as_guess(_find_flags(ground, box)))
+        return msgspec.structs.replace(ground, near=_find_flags(ground, box, is_guess=True))
     return msgspec.structs.replace(ground, near=_find_flags(ground, box))
 
 
-def as_guess(near: NearCatalog) -> NearCatalog:
-    """Returns the same flags as those of a version that is only guessed at: what they lack is warned of, not refused."""
-    return msgspec.structs.replace(near, why=near.why or "the version is a guess")
+def _find_flags(ground: Ground, box: str, is_guess: bool = False) -> NearCatalog:
+    """The flags of the engine's version: those shipped, else those that the user's own engine prints, else the nearest.
+
+    What the flags of a version that is only guessed at lack is warned of, not refused: the catalog tells why it stands in.
+    """
+    near = find_catalog(ground.engine, ground.version)
+    why = near.why or ("the version is a guess" if is_guess else "")
+    if why and box == THIS and ground.engine != LLAMACPP:
+        try:
+            if own := _ask_engine(ground):
+                return NearCatalog(own)
+        except (StokerError, OSError):  # it will say so itself when it is started
+            pass
+    return NearCatalog(near.catalog, why)
 
 
-def _find_flags(ground: Ground, box: str) -> NearCatalog:
-    """The flags of the engine's version: those shipped, else those that the user's own engine prints, else the nearest."""
-    near, wish = find_catalog(ground.engine, ground.version), ground.wish
-    if box != THIS or not wish.program or not near.why or ground.engine == LLAMACPP:
-        return near
-    try:
-        own = read_engine_flags(LocalBox(), ground.engine, wish.program, ground.version, find_paths().state / "flags")
-    except (StokerError, OSError):  # it will say so itself when it is started
-        return near
-    return NearCatalog(own)
+def _ask_engine(ground: Ground) -> Catalog | None:
+    """The flags that the engine in the wish's image or program prints; None where neither is on this machine."""
+    engine, program, image = ground.engine, ground.wish.program, ground.environment
+    cache = find_paths().state / "flags"
+    if ground.image is None:
+        return read_engine_flags(LocalBox(), engine, program, ground.version, cache) if program else None
+    if image is None:
+        return None
+    words = program or entry_words(image, engine) or find(engine).program
+    return read_image_flags(LocalBox(), engine, image, words, ground.version, cache)
 
 
 def _read_environment(wish: Wish) -> Environment | None:
     """What the image or the program's virtual environment holds, where it is on this machine."""
     local = LocalBox()
     if wish.image:
-        return read_image(local, wish.image, "docker") or read_image(local, wish.image, "podman")
+        return find_image(local, wish.image)
     folder = Path(wish.program[0]).parent.parent if wish.program else None
     return read_venv(local, str(folder)) if folder and (folder / "pyvenv.cfg").exists() else None
 

@@ -119,7 +119,10 @@ class InstalledEngine(Record, frozen=True):
 
 
 class Environment(Record, frozen=True):
-    """What an image or a virtual environment holds, told by what is written about it: nothing was run or imported."""
+    """What an image or a virtual environment holds, told by what is written about it: nothing was run or imported.
+
+    `runtime` is the container engine that has the image.
+    """
 
     kind: Literal["image", "venv"]
     name: str
@@ -132,6 +135,7 @@ class Environment(Record, frozen=True):
     digest: str | None = None
     size_bytes: int | None = None
     entrypoint: tuple[str, ...] = ()
+    runtime: Literal["docker", "podman"] | None = None
 
 
 class MachineDetails(Record, frozen=True):

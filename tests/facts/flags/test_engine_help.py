@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from stoker.box import LocalBox
+from stoker.box import LocalBox, RecordedBox
 from stoker.errors import StokerError
 from stoker.facts.engine.catalogs import load_catalog
 from stoker.facts.engine.flags import find_flag
-from stoker.facts.engine.help import parse_help, program_digest, read_engine_flags, render_image_help
-from stoker.records import Catalog
+from stoker.facts.engine.help import (
+    parse_help,
+    program_digest,
+    read_engine_flags,
+    read_image_flags,
+    render_image_help,
+)
+from stoker.records import Catalog, Environment
 from support import fails
 
 ENGINE = """#!{python}
@@ -132,13 +140,40 @@ def test_the_digest_is_that_of_words_file_and_version(program: Path) -> None:
     assert program_digest(words, "1") != digest
 
 
+IMAGE = Environment("image", "lmsysorg/sglang:dev", digest="sha256:ab", runtime="podman")
+SERVER = ("python3", "-m", "sglang.launch_server")
+
+
+class ImageBox(RecordedBox):
+    """A machine whose container engine prints one help text for all images, and counts how often."""
+
+    calls = 0
+
+    def run(self, argv: Sequence[str], limit_s: float = 0) -> str | None:
+        """Prints the help of the engine in an image."""
+        self.calls += 1
+        return "options:\n  --tp-size TP_SIZE     how many\n  --made-up {a,b}       what\n" if argv[1] == "run" else None
+
+
 def test_an_image_is_asked_without_giving_it_anything() -> None:
-    assert render_image_help("sglang", "lmsysorg/sglang:v0.5.16", ("python3", "-m", "sglang.launch_server")) == (
-        "docker", "run", "--rm", "--network", "none", "--entrypoint", "python3", "lmsysorg/sglang:v0.5.16",
+    assert render_image_help("sglang", IMAGE, SERVER) == (
+        "podman", "run", "--rm", "--pull", "never", "--network", "none", "--cap-drop", "ALL",
+        "--security-opt", "no-new-privileges", "--entrypoint", "python3", "lmsysorg/sglang:dev",
         "-m", "sglang.launch_server", "--help",
     )  # fmt: skip
-    assert render_image_help("vllm", "vllm/vllm-openai", ("vllm", "serve"), "podman")[-3:] == (
-        "vllm/vllm-openai",
-        "serve",
-        "--help=all",
-    )
+
+
+def test_an_image_is_asked_once_while_its_digest_is_the_same(tmp_path: Path) -> None:
+    box = ImageBox(tmp_path)
+    first = read_image_flags(box, "sglang", IMAGE, SERVER, None, tmp_path)
+    assert find_flag(first, "--made-up") is not None
+    renamed = msgspec.structs.replace(IMAGE, name="another/name:1")
+    assert read_image_flags(box, "sglang", renamed, SERVER, None, tmp_path) == first
+    assert box.calls == 1
+    for image, program, version in (
+        (msgspec.structs.replace(IMAGE, digest="sha256:cd"), SERVER, None),
+        (IMAGE, ("sglang", "serve"), None),
+        (IMAGE, SERVER, "0.5.18"),
+    ):
+        read_image_flags(box, "sglang", image, program, version, tmp_path)
+    assert box.calls == 4

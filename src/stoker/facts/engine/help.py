@@ -19,7 +19,7 @@ from stoker.facts.engine.catalogs import find_catalog, parse_catalog, render_cat
 from stoker.facts.engine.flags import keep_names
 from stoker.facts.engine.help_argparse import parse_argparse_help
 from stoker.facts.engine.help_llamacpp import parse_llamacpp_help, parse_llamacpp_removed
-from stoker.records import Catalog, Flag, Spelling
+from stoker.records import Catalog, Environment, Flag, Spelling
 
 # What makes each print all of its options; a bare `--help` of vLLM prints the names of its groups.
 HELP_WORDS = {"llamacpp": ("--help",), "sglang": ("--help",), "vllm": ("--help=all",)}
@@ -43,10 +43,25 @@ def read_engine_flags(box: Box, engine: str, program: Sequence[str], version: st
     `program` are the words that start its server, such as `('/opt/venv/bin/python', '-m', 'sglang.launch_server')`. Raises
     StokerError where it does not print its flags.
     """
-    file = cache / f"{engine}-{program_digest(program, version)}.json"
+    return _ask(box, engine, (*program, *HELP_WORDS[engine]), version, cache, program_digest(program, version))
+
+
+def read_image_flags(
+    box: Box, engine: str, image: Environment, program: Sequence[str], version: str | None, cache: Path
+) -> Catalog:
+    """Returns the flags of the engine in an image that is on this machine, from the cache where that image was asked before.
+
+    `program` are the words that start its server in the image. Raises StokerError where it does not print its flags: some
+    engines do only where they find a GPU, and the container gets none.
+    """
+    facts = (image.digest or image.name, *program, version or "")
+    return _ask(box, engine, render_image_help(engine, image, program), version, cache, _digest("\0".join(facts)))
+
+
+def _ask(box: Box, engine: str, argv: Sequence[str], version: str | None, cache: Path, digest: str) -> Catalog:
+    file = cache / f"{engine}-{digest}.json"
     if (known := _read_cached(file)) is not None:
         return known
-    argv = (*program, *HELP_WORDS[engine])
     printed = box.run(argv, limit_s=HELP_LIMIT_S)
     if printed is None:
         why = "it is missing, ended with an error, or took too long"
@@ -72,10 +87,12 @@ def parse_help(engine: str, version: str | None, printed: str, source: str) -> C
     return msgspec.structs.replace(read, flags=tuple(typed))
 
 
-def render_image_help(engine: str, image: str, program: Sequence[str], runtime: str = "docker") -> tuple[str, ...]:
-    """Returns the words that print an image's flags: the container gets nothing of the machine and is not kept."""
+def render_image_help(engine: str, image: Environment, program: Sequence[str]) -> tuple[str, ...]:
+    """Returns the words that print an image's flags: nothing is pulled, and the container gets nothing and is not kept."""
     first, *rest = program
-    return (runtime, "run", "--rm", "--network", "none", "--entrypoint", first, image, *rest, *HELP_WORDS[engine])
+    confined = ("--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+    started = (image.runtime or "docker", "run", "--rm", "--pull", "never", *confined)
+    return (*started, "--entrypoint", first, image.name, *rest, *HELP_WORDS[engine])
 
 
 def program_digest(program: Sequence[str], version: str | None) -> str:
@@ -90,7 +107,11 @@ def program_digest(program: Sequence[str], version: str | None) -> str:
         facts += [os.path.realpath(path), str(found.st_size), str(found.st_mtime_ns)]
     except OSError:
         facts.append("")
-    return hashlib.sha256("\n".join(facts).encode(errors="surrogateescape")).hexdigest()[:16]
+    return _digest("\n".join(facts))
+
+
+def _digest(facts: str) -> str:
+    return hashlib.sha256(facts.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _read_cached(file: Path) -> Catalog | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
+
+import msgspec
 
 from stoker.box import Box
+from stoker.facts.machine.containers import NAMES, ContainerEngineName
 from stoker.facts.machine.printed import find_json
 from stoker.facts.model.documents import Document, items, table, text, whole
 from stoker.records import Environment
@@ -29,10 +32,22 @@ VERSION_LABEL = "org.opencontainers.image.version"
 NUMBER = re.compile(r"v?(\d\S*)")
 
 
-def read_image(box: Box, name: str, program: Literal["docker", "podman"] = "docker") -> Environment | None:
+def find_image(box: Box, name: str) -> Environment | None:
+    """Returns what an image that was pulled holds, docker's before podman's; None where neither has it."""
+    return next((found for runtime in NAMES if (found := read_image(box, name, runtime))), None)
+
+
+def read_image(box: Box, name: str, runtime: ContainerEngineName = "docker") -> Environment | None:
     """Returns what an image that was pulled holds; None where the engine has no such image or does not answer."""
     # An option after `--` is a name: no image can be called `--all`.
-    return parse_image(name, box.run((program, "image", "inspect", "--", name)))
+    found = parse_image(name, box.run((runtime, "image", "inspect", "--", name)))
+    return msgspec.structs.replace(found, runtime=runtime) if found else None
+
+
+def entry_words(image: Environment, engine: str) -> tuple[str, ...]:
+    """Returns the words that start an engine's server in an image, where its maker made them the entrypoint; else none."""
+    line = " ".join(image.entrypoint)
+    return image.entrypoint if dict(COMMANDS)[engine].search(line) else ()
 
 
 def parse_image(name: str, printed: str | None) -> Environment | None:
