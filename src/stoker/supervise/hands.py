@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from stoker.box import is_running
 from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
 from stoker.errors import NotReadyInTime, Refused, StokerError
 from stoker.facts.machine.memory import read_holders
 from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
 from stoker.facts.model.read import read_digest
-from stoker.launch.process import render_launch
 from stoker.records import Endpoint, Handle, Memory, Plan, Proof, Service, say_bytes
 from stoker.supervise import machine
 from stoker.supervise.guard import (
@@ -32,17 +30,13 @@ from stoker.supervise.guard import (
 )
 from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import Event, Job
-from stoker.supervise.process import (
-    EngineProcess,
-    Group,
-    read_boot_id,
-    read_start_ticks,
-    start_engine,
-    stop_group,
-)
+from stoker.supervise.process import read_boot_id
+from stoker.supervise.runtimes import Running, Runtime, Start
+from stoker.supervise.runtimes.choose import choose_runtime
 
 HOST = "127.0.0.1"
 logger = logging.getLogger("stoker.supervise")
+T = TypeVar("T")
 HEALTH_FIRST_POLL_S = 0.03
 HEALTH_LAST_POLL_S = 1.0
 DRAIN_POLL_S = 0.02
@@ -78,7 +72,7 @@ class Hands:
         self.plan = plan
         self.tools = tools
         self.handle = handle
-        self.process: EngineProcess | None = None
+        self.running: Running | None = None
         self.log = EngineLog(tools.paths.engine_log(plan.service), tools.limits.log_bytes)
         self.waits_for_turn = False
         self._save = save
@@ -94,9 +88,9 @@ class Hands:
         return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port)
 
     @property
-    def group(self) -> Group:
-        """All processes of this service, of whichever launch."""
-        return Group(f"{self.tools.instance}/{self.plan.service}/", self.process.pid if self.process else None)
+    def runtime(self) -> Runtime:
+        """What starts and ends the engines of this plan."""
+        return choose_runtime(self.plan, self.tools.instance)
 
     async def do(self, job: Job, service: Service) -> Event:
         """Runs a job to its end; a fault of whatever kind ends in the event that this job fails with."""
@@ -143,17 +137,16 @@ class Hands:
         port = self._choose_port()
         self._check_unchanged()
         marker = f"{self.tools.instance}/{self.plan.service}/{service.launch}"
-        spec = render_launch(self.plan, port, marker, dict(os.environ))
         before_bytes = self.tools.read_memory().available_bytes
-        self.handle = Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes)
-        self._save()
+        self._keep(Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes))
         self.log.begin()
-        secrets = {spec.key_variable: self.tools.engine_key} if spec.key_variable else {}
-        self.process = start_engine(spec, secrets, self.log.file)
-        pid = self.process.pid
-        self.handle = msgspec.structs.replace(self.handle, pid=pid, start_ticks=read_start_ticks(pid))
+        start = Start(self.plan, service.launch, marker, port, self.tools.engine_key, self.log.file)
+        self.running = await self.runtime.start(start, _known(self.handle), self._keep)
+        return machine.Spawned(time.time(), f"the engine runs as pid {self.running.pid}")
+
+    def _keep(self, handle: Handle) -> None:
+        self.handle = handle
         self._save()
-        return machine.Spawned(time.time(), f"the engine runs as pid {pid}")
 
     def _choose_port(self) -> int:
         port = self.plan.port
@@ -172,10 +165,10 @@ class Hands:
                 next_step=f"`stoker up {self.plan.service}` plans anew",
             )
 
-    async def await_exit(self, process: EngineProcess, launch: int) -> Event:
-        """Waits until the engine's process ends, and tells why it did."""
-        how = await process.wait()
-        process.close()
+    async def await_exit(self, running: Running, launch: int) -> Event:
+        """Waits until the engine ends, and tells why it did."""
+        how = await running.wait()
+        running.close()
         meaning = find(self.plan.engine).explain(self.log.tail(TELLING_LINES))
         return machine.Exited(time.time(), f"the engine ended ({how})" + (f": {meaning}" if meaning else ""), launch=launch)
 
@@ -210,7 +203,7 @@ class Hands:
     async def _ends_soon(self) -> bool:
         """Tells whether the engine's process ends within a moment, as one does whose connections broke."""
         for _ in range(EXIT_POLLS):
-            if self.process is None or not is_running(self.process.pid):
+            if self.running is None or not self.running.is_alive():
                 return True
             await asyncio.sleep(EXIT_POLL_S)
         return False
@@ -231,11 +224,10 @@ class Hands:
 
     async def stop_group(self, service: Service) -> Event:
         """Ends every process of the launch."""
-        left = await stop_group(self.group, self.tools.limits.stop_grace_s, KILL_LIMIT_S)
+        left = await self.runtime.stop(self.running, self.tools.limits.stop_grace_s, KILL_LIMIT_S)
         if left:
-            pids = ", ".join(map(str, left))
-            return machine.GroupStuck(time.time(), f"pid {pids} outlived SIGKILL: the kernel or its driver holds it")
-        self.process = None
+            return machine.GroupStuck(time.time(), left)
+        self.running = None
         return machine.GroupGone(time.time(), "none of its processes is left")
 
     async def settle(self, service: Service) -> Event:
@@ -263,10 +255,10 @@ class Hands:
         return machine.BackoffOver(time.time(), f"restart {count} of {self.tools.limits.restarts}")
 
 
-def _known(endpoint: Endpoint | None) -> Endpoint:
-    if endpoint is None:
+def _known(found: T | None) -> T:
+    if found is None:
         raise StokerError("the engine has no address", why="it was not launched by this daemon")
-    return endpoint
+    return found
 
 
 Work = Callable[[Hands, Service], Awaitable[Event]]

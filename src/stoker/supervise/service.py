@@ -21,7 +21,7 @@ from stoker.supervise.machine import (
     StopAsked,
     step,
 )
-from stoker.supervise.process import EngineProcess, find_adopted, read_group_memory
+from stoker.supervise.runtimes import Running
 from stoker.supervise.waits import describe_wait
 
 SAMPLE_S = 0.5
@@ -98,25 +98,25 @@ class ServiceOwner:
             while True:
                 event, job = await self._inbox.get()
                 if (
-                    isinstance(event, Spawned) and self._hands.process is not None
+                    isinstance(event, Spawned) and self._hands.running is not None
                 ):  # even if a stop came first: it must be reaped
-                    tasks.create_task(self._watch(self._hands.process, self.service.launch))
+                    tasks.create_task(self._watch(self._hands.running, self.service.launch))
                 if job in (None, self._job):  # what a job says that is not wanted any more means nothing
                     self._apply(event, tasks)
                 self._inbox.task_done()
 
     async def _resume(self, tasks: asyncio.TaskGroup) -> None:
         before, handle = self.service, self._hands.handle
-        living = find_adopted(handle) if handle else None
+        living = await self._hands.runtime.find(handle) if handle else None
         wanted = before.wanted and before.state is not State.FAILED
         if living and wanted and before.state in TAKEN_BACK:
-            self._hands.process = living
+            self._hands.running = living
             self._hands.log.begin()
             self._reset(State.STOPPED, before.why)
             self._apply(Adopted(time.time(), "its engine was found alive; it has to prove itself again"), tasks)
             tasks.create_task(self._watch(living, before.launch))
             return
-        self._hands.process = living
+        self._hands.running = living
         await self._clean_up(before)
         if wanted and self.service.state is not State.WEDGED:
             self._post(StartAsked(time.time(), "it was up when the daemon ended"))
@@ -164,12 +164,12 @@ class ServiceOwner:
     async def _do(self, job: Job) -> None:
         self._inbox.put_nowait((await self._hands.do(job, self.service), asyncio.current_task()))
 
-    async def _watch(self, process: EngineProcess, launch: int) -> None:
-        self._post(await self._hands.await_exit(process, launch))
+    async def _watch(self, running: Running, launch: int) -> None:
+        self._post(await self._hands.await_exit(running, launch))
 
     async def _sample(self) -> None:
         while True:
-            if self._hands.process is not None:
+            if self._hands.running is not None:
                 self._hands.sample()
             await asyncio.sleep(SAMPLE_S)
 
@@ -185,7 +185,7 @@ class ServiceOwner:
     def view(self) -> ServiceView:
         """Returns the service as people see it."""
         hands, service = self._hands, self.service
-        handle, running = hands.handle, hands.process is not None
+        handle, running = hands.handle, hands.running
         problems = (hands.log.problem, self._store_problem)
         return ServiceView(
             name=self.plan.service,
@@ -198,7 +198,7 @@ class ServiceOwner:
             why=service.why,
             address=f"http://127.0.0.1:{handle.port}" if handle and running else None,
             pid=handle.pid if handle and running else None,
-            memory_bytes=read_group_memory(hands.group) if running else None,
+            memory_bytes=running.memory_bytes() if running else None,
             memory_need_bytes=self.plan.memory_need_bytes,
             restarts=len(service.restarts),
             plan_id=self.plan.plan_id,

@@ -1,4 +1,7 @@
-"""The ways to run an engine, one file each: a process, a container, a unit of systemd's. Hands know them by this interface."""
+"""The ways to run an engine, one file each: a process, a container, a unit of systemd's.
+
+A service's hands know them by this interface alone.
+"""
 
 from __future__ import annotations
 
