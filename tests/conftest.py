@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from home import Home
 from real_tools import OwnPodman
 
+# A shell starts what it runs in the background with SIGINT ignored, and that is inherited: no Ctrl-C of a test would arrive.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 ABSENT: pytest.StashKey[list[str]] = pytest.StashKey()
 
 
