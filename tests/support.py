@@ -80,6 +80,6 @@ def make_plan(*settings: Setting, **changes: Any) -> Plan:
     return Plan(**{**facts, **changes})
 
 
-def make_memory(available_bytes: int, total_bytes: int = 16 * GIB) -> Memory:
+def make_memory(available_bytes: int, total_bytes: int = 16 * GIB, full_stall_pct: float | None = None) -> Memory:
     """Returns a machine's memory."""
-    return Memory(total_bytes, available_bytes, available_bytes, 0, 0, 0)
+    return Memory(total_bytes, available_bytes, available_bytes, 0, 0, 0, full_stall_pct)

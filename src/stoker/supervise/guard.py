@@ -18,12 +18,17 @@ ReadMemory = Callable[[], Memory]
 
 def describe_shortage(need_bytes: int, floor_bytes: int, memory: Memory, holders: list[MemoryHolder]) -> str:
     """Returns what is needed, what is free and who holds most."""
-    held = ", ".join(f"{holder.name} (pid {holder.pid}) {say_bytes(holder.resident_bytes)}" for holder in holders)
     return (
         f"{say_bytes(need_bytes)} needed and {say_bytes(floor_bytes)} kept for the system,"
         f" {say_bytes(memory.available_bytes)} of {say_bytes(memory.total_bytes)} available"
-        f"; most is held by: {held or 'no large process of yours'}"
+        f"; most is held by: {say_holders(holders)}"
     )
+
+
+def say_holders(holders: list[MemoryHolder]) -> str:
+    """Returns who holds how much."""
+    held = ", ".join(f"{holder.name} (pid {holder.pid}) {say_bytes(holder.resident_bytes)}" for holder in holders)
+    return held or "no large process of yours"
 
 
 def can_ever_fit(need_bytes: int, floor_bytes: int, memory: Memory) -> bool:

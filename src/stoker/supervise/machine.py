@@ -84,6 +84,12 @@ class Exited(Event, frozen=True):
     launch: int = 0
 
 
+class MemoryLow(Event, frozen=True):
+    """The engine eats what has to stay free for the system."""
+
+    code: int = 1
+
+
 class Drained(Event, frozen=True):
     """No request is left, or the limit for waiting ran out."""
 
@@ -292,7 +298,7 @@ MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.SETTLING, NotSettled): _go(State.WEDGED),
     (State.WEDGED, StartAsked): _restart_wedged,
     (State.WEDGED, StopAsked): _stop,
-    **{(state, Exited): _fault for state in WITH_ENGINE},
+    **{(state, kind): _fault for state in WITH_ENGINE for kind in (Exited, MemoryLow)},
     **{(state, kind): _stop for state in (State.STARTING, State.LOADING, State.PROVING) for kind in (StopAsked, PauseAsked)},
     **{(state, StopAsked): _stop_later for state in (State.STOPPING, State.SETTLING)},
     **{(state, PauseAsked): _pause_later for state in (State.STOPPING, State.SETTLING)},

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable
 
 from stoker.records import BEING_STARTED, Endpoint, Plan, SavedService, Service, ServiceView, State
+from stoker.supervise.ending import await_exit
 from stoker.supervise.hands import Hands, Tools
+from stoker.supervise.jobs import do
 from stoker.supervise.machine import (
     Adopted,
     Event,
@@ -24,7 +26,7 @@ from stoker.supervise.machine import (
 from stoker.supervise.runtimes import Running
 from stoker.supervise.waits import describe_wait
 
-SAMPLE_S = 0.5
+SAMPLE_S, LAUNCH_SAMPLE_S = 0.5, 0.025  # a launch can take gigabytes in a second
 ITS_TURN = "its turn; one service is started at a time"
 NOTHING_TO_STOP = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
 TAKEN_BACK = frozenset({State.STARTING, State.LOADING, State.PROVING, State.READY})
@@ -34,8 +36,15 @@ logger = logging.getLogger("stoker.supervise")
 class ServiceOwner:
     """One service, its state and its engine; `run` is its only task."""
 
-    def __init__(self, saved: SavedService, tools: Tools, save: Callable[[SavedService], str | None]) -> None:
+    def __init__(
+        self,
+        saved: SavedService,
+        tools: Tools,
+        save: Callable[[SavedService], str | None],
+        may_go: Callable[[ServiceOwner], bool],
+    ) -> None:
         self.service = saved.service
+        self._may_go = may_go
         self._next_plan = saved.plan
         self._hands = Hands(saved.plan, tools, self._save, saved.handle)
         self._policy = Policy(tools.limits.restarts, tools.limits.restart_window_s)
@@ -123,7 +132,7 @@ class ServiceOwner:
 
     async def _clean_up(self, before: Service) -> None:
         """Ends what is left of a former daemon's launch; its memory is awaited by the gate before the next start."""
-        gone = await self._hands.do(Job.STOP_GROUP, before)
+        gone = await do(self._hands, Job.STOP_GROUP, before)
         if not isinstance(gone, GroupGone):
             self._reset(State.WEDGED, gone.why)
             return
@@ -162,16 +171,16 @@ class ServiceOwner:
         self._changed = asyncio.Event()
 
     async def _do(self, job: Job) -> None:
-        self._inbox.put_nowait((await self._hands.do(job, self.service), asyncio.current_task()))
+        self._inbox.put_nowait((await do(self._hands, job, self.service), asyncio.current_task()))
 
     async def _watch(self, running: Running, launch: int) -> None:
-        self._post(await self._hands.await_exit(running, launch))
+        self._post(await await_exit(self._hands, running, launch))
 
     async def _sample(self) -> None:
         while True:
-            if self._hands.running is not None:
-                self._hands.sample()
-            await asyncio.sleep(SAMPLE_S)
+            if self._hands.running is not None and (event := self._hands.look(self.service, self._may_go(self))):
+                self._post(event)
+            await self.await_change(LAUNCH_SAMPLE_S if self.service.state in BEING_STARTED else SAMPLE_S)
 
     def _save(self) -> None:
         # While an engine runs its own plan is kept, so that it can be taken back; else the one that comes next.

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from stoker.errors import Refused, WrongUse
-from stoker.records import RESTING, Plan, SavedService, Service, ServiceView, State
+from stoker.records import BEING_STARTED, RESTING, Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
 from stoker.supervise.service import ServiceOwner
@@ -15,6 +15,7 @@ from stoker.supervise.service import ServiceOwner
 ORPHAN_GRACE_S = 5.0
 KILL_LIMIT_S = 10.0
 PAUSE_SLACK_S = 30.0
+COMES_OR_GOES = BEING_STARTED | {State.DRAINING, State.STOPPING, State.SETTLING}
 
 
 class Supervisor:
@@ -23,7 +24,7 @@ class Supervisor:
     def __init__(self, tools: Tools, saved: Iterable[SavedService], save: Callable[[SavedService], str | None]) -> None:
         self._tools = tools
         self._save = save
-        self.owners = {one.plan.service: ServiceOwner(one, tools, save) for one in saved}
+        self.owners = {one.plan.service: ServiceOwner(one, tools, save, self._may_go) for one in saved}
         self._tasks: asyncio.TaskGroup | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
         self._is_ready = asyncio.Event()
@@ -46,6 +47,13 @@ class Supervisor:
             if marker.split("/")[1] not in self.owners:
                 await stop_group(Group(marker), ORPHAN_GRACE_S, KILL_LIMIT_S)
 
+    def _may_go(self, owner: ServiceOwner) -> bool:
+        """Tells whether a service is the one to stop where the memory is short: the last that came up, and only one."""
+        others = [other.service for other in self.owners.values() if other is not owner]
+        if any(other.state in COMES_OR_GOES for other in others):
+            return False  # what loads is stopped first, and what stops gives its memory back
+        return all(other.since <= owner.service.since for other in others if other.state is State.READY)
+
     async def start(self, plan: Plan, why: str) -> ServiceOwner:
         """Asks for a service to run by this plan, and returns its owner once the state shows it."""
         await self._is_ready.wait()
@@ -56,7 +64,7 @@ class Supervisor:
 
     def _add(self, plan: Plan) -> ServiceOwner:
         fresh = SavedService(plan, Service(State.STOPPED, time.time(), "it is new"))
-        owner = self.owners[plan.service] = ServiceOwner(fresh, self._tools, self._save)
+        owner = self.owners[plan.service] = ServiceOwner(fresh, self._tools, self._save, self._may_go)
         if self._tasks is not None:
             self._running[plan.service] = self._tasks.create_task(owner.run())
         return owner

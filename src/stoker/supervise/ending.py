@@ -1,0 +1,72 @@
+"""The jobs that take a service down: its requests, its processes, its memory."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from stoker.engines import find
+from stoker.records import Service, say_bytes
+from stoker.supervise import machine
+from stoker.supervise.guard import await_settled, settling_target_bytes
+from stoker.supervise.hands import Hands
+from stoker.supervise.machine import Event
+from stoker.supervise.runtimes import Running
+
+DRAIN_POLL_S = 0.02
+KILL_LIMIT_S = 10.0
+TELLING_LINES = 40
+
+
+async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
+    """Waits until the engine ends, and tells why it did."""
+    how = await running.wait()
+    running.close()
+    meaning = find(hands.plan.engine).explain(hands.log.tail(TELLING_LINES))
+    return machine.Exited(time.time(), f"the engine ended ({how})" + (f": {meaning}" if meaning else ""), launch=launch)
+
+
+async def drain(hands: Hands, service: Service) -> Event:
+    """Waits until nobody is being answered any more."""
+    end = time.monotonic() + hands.tools.limits.drain_s
+    while left := hands.tools.in_flight(hands.plan.service):
+        if time.monotonic() > end:
+            return machine.Drained(time.time(), f"{left} requests did not end within drain_s and were cut")
+        await asyncio.sleep(DRAIN_POLL_S)
+    return machine.Drained(time.time(), "no request was left")
+
+
+async def stop_group(hands: Hands, service: Service) -> Event:
+    """Ends every process of the launch."""
+    grace_s = 0.0 if hands.hurry else hands.tools.limits.stop_grace_s
+    left = await hands.runtime.stop(hands.running, grace_s, KILL_LIMIT_S)
+    if left:
+        return machine.GroupStuck(time.time(), left)
+    hands.running, hands.hurry = None, False
+    return machine.GroupGone(time.time(), "none of its processes is left")
+
+
+async def settle(hands: Hands, service: Service) -> Event:
+    """Waits until the memory is back."""
+    handle, limit_s = hands.handle, hands.tools.limits.settle_s
+    if handle is None:
+        return machine.Settled(time.time(), "it held no memory")
+    last_bytes = hands.last_available_bytes
+    target_bytes = settling_target_bytes(
+        handle.memory_before_bytes, handle.memory_claim_bytes,
+        handle.memory_before_bytes if last_bytes is None else last_bytes,
+    )  # fmt: skip
+    missing_bytes = await await_settled(target_bytes, limit_s, hands.tools.read_memory)
+    if missing_bytes:
+        why = f"{say_bytes(missing_bytes)} of its memory were not back after {limit_s:g} s (settle_s)"
+        return machine.NotSettled(time.time(), why)
+    hands.handle = None
+    hands.last_available_bytes = None
+    return machine.Settled(time.time(), "its memory is back")
+
+
+async def back_off(hands: Hands, service: Service) -> Event:
+    """Pauses before the next restart."""
+    await asyncio.sleep(machine.backoff_s(service))
+    count = len(service.restarts)
+    return machine.BackoffOver(time.time(), f"restart {count} of {hands.tools.limits.restarts}")

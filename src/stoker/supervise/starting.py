@@ -1,0 +1,121 @@
+"""The jobs that bring a service up: room, engine, health, proof. Each ends in the event that it brought about."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import msgspec
+
+from stoker.engines import find
+from stoker.errors import NotReadyInTime, Refused, StokerError
+from stoker.facts.machine.memory import read_holders
+from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
+from stoker.facts.model.read import read_digest
+from stoker.records import Handle, Service, say_bytes
+from stoker.supervise import machine
+from stoker.supervise.guard import await_room, can_ever_fit, describe_shortage
+from stoker.supervise.hands import HOST, Hands, known
+from stoker.supervise.machine import Event
+from stoker.supervise.process import read_boot_id
+from stoker.supervise.runtimes import Start
+
+HEALTH_FIRST_POLL_S = 0.03
+HEALTH_LAST_POLL_S = 1.0
+EXIT_POLL_S, EXIT_POLLS = 0.02, 15
+TIMED_OUT = NotReadyInTime.exit_code
+REFUSED = Refused.exit_code
+
+
+async def await_memory(hands: Hands, service: Service) -> Event:
+    """Waits until no other service is being started, then for room."""
+    hands.waits_for_turn = hands.tools.turn.locked()
+    await hands.tools.turn.acquire()
+    hands.has_turn, hands.waits_for_turn = True, False
+    need_bytes, limits = hands.plan.memory_need_bytes, hands.tools.limits
+    if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, hands.tools.read_memory):
+        return machine.MemoryFree(time.time(), f"{say_bytes(need_bytes)} are free for it")
+    memory = hands.tools.read_memory()
+    shortage = describe_shortage(need_bytes, limits.memory_floor_bytes, memory, read_holders())
+    if can_ever_fit(need_bytes, limits.memory_floor_bytes, memory):
+        why = f"no room within {limits.memory_wait_s:g} s (memory_wait_s): {shortage}"
+        return machine.MemoryRefused(time.time(), why, TIMED_OUT)
+    return machine.MemoryRefused(time.time(), f"it does not fit in this machine: {shortage}", REFUSED)
+
+
+async def spawn(hands: Hands, service: Service) -> Event:
+    """Starts the engine; its handle is saved before, so that no daemon can lose sight of it."""
+    port = _choose_port(hands)
+    _check_unchanged(hands)
+    marker = f"{hands.tools.instance}/{hands.plan.service}/{service.launch}"
+    before_bytes = hands.tools.read_memory().available_bytes
+    hands.keep(Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes))
+    hands.log.begin()
+    start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
+    hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
+    return machine.Spawned(time.time(), f"the engine runs as pid {hands.running.pid}")
+
+
+def _choose_port(hands: Hands) -> int:
+    port = hands.plan.port
+    if port == 0:
+        return pick_free_port(HOST)
+    if not is_port_free(HOST, port):
+        who = read_listener(port) or "another program, which does not let itself be seen"
+        raise Refused(f"port {port} is taken by {who}", next_step=f"end it, or give {hands.plan.service} another port")
+    return port
+
+
+def _check_unchanged(hands: Hands) -> None:
+    if read_digest(Path(hands.plan.model_path)) != hands.plan.revision:
+        raise Refused(
+            f"{hands.plan.model_path} is not the file that was planned for",
+            why="its content changed, and answers would go out under the old revision",
+            next_step=f"`stoker up {hands.plan.service}` plans anew",
+        )
+
+
+async def await_health(hands: Hands, service: Service) -> Event:
+    """Asks the engine for its health until it says yes."""
+    endpoint = known(hands.endpoint)
+    health_path = find(hands.plan.engine).render(hands.plan, endpoint.port).health_path
+    pause_s, limit_s = HEALTH_FIRST_POLL_S, hands.tools.limits.load_s
+    end = time.monotonic() + limit_s
+    while not await hands.tools.is_healthy(endpoint, health_path):
+        if time.monotonic() > end:
+            return machine.Unfit(time.time(), f"it did not load within {limit_s:g} s (load_s)", TIMED_OUT)
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 1.2, HEALTH_LAST_POLL_S)
+    return machine.Healthy(time.time(), "the engine says it is ready, which proves nothing")
+
+
+async def prove(hands: Hands, service: Service) -> Event:
+    """Asks for real tokens of the model by name."""
+    limit_s = hands.tools.limits.prove_s
+    try:
+        async with asyncio.timeout(limit_s):
+            proof = await hands.tools.prove(known(hands.endpoint))
+    except StokerError:
+        if await _ends_soon(hands):
+            await asyncio.Event().wait()  # its exit tells more: that event ends this job
+        raise
+    except TimeoutError:
+        return machine.Unfit(time.time(), f"it gave no token within {limit_s:g} s (prove_s)", TIMED_OUT)
+    _measure_claim(hands)
+    return machine.Proved(time.time(), f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms")
+
+
+async def _ends_soon(hands: Hands) -> bool:
+    """Tells whether the engine's process ends within a moment, as one does whose connections broke."""
+    for _ in range(EXIT_POLLS):
+        if hands.running is None or not hands.running.is_alive():
+            return True
+        await asyncio.sleep(EXIT_POLL_S)
+    return False
+
+
+def _measure_claim(hands: Hands) -> None:
+    if hands.handle is not None and hands.handle.memory_claim_bytes == 0:
+        taken_bytes = hands.handle.memory_before_bytes - hands.tools.read_memory().available_bytes
+        hands.handle = msgspec.structs.replace(hands.handle, memory_claim_bytes=max(0, taken_bytes))

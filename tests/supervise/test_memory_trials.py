@@ -1,0 +1,125 @@
+"""Engines that really eat memory, on a machine that holds nothing else: none may push what is available below the floor.
+
+The machine's memory is counted as its size less what the engines' processes hold, so that no other program disturbs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from memory_eater import write_eater
+from stoker.config import LimitsConfig, Paths, demo_model
+from stoker.flows.planning import make_plan
+from stoker.records import MIB, RESTING, Endpoint, Memory, Plan, Proof, State, Wish
+from stoker.supervise.hands import Tools
+from stoker.supervise.process import find_marked
+from stoker.supervise.supervisor import Supervisor
+
+TOTAL_BYTES, FLOOR_BYTES = 2560 * MIB, 768 * MIB
+TRIALS = 50
+INSTANCE = "trials"
+LIMITS = LimitsConfig(memory_floor_bytes=FLOOR_BYTES, stop_grace_s=0.2, settle_s=20.0, memory_wait_s=5.0)
+
+
+class SmallMachine:
+    """A machine whose memory only the processes named in a file take; `low_bytes` is the least that was available."""
+
+    def __init__(self, pids: Path) -> None:
+        self.pids = pids
+        self.low_bytes = TOTAL_BYTES
+        self._ends = threading.Event()
+        pids.touch()
+
+    def read(self) -> Memory:
+        """Counts what those processes hold."""
+        available_bytes = TOTAL_BYTES - sum(_resident(pid) for pid in self.pids.read_text().split())
+        self.low_bytes = min(self.low_bytes, available_bytes)
+        return Memory(TOTAL_BYTES, available_bytes, available_bytes, 0, 0, 0)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Looks all the time, beside whoever else looks."""
+        thread = threading.Thread(target=self._look)
+        thread.start()
+        yield
+        self._ends.set()
+        thread.join()
+
+    def _look(self) -> None:
+        while not self._ends.wait(0.002):
+            self.read()
+
+
+def _resident(pid: str) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * mmap.PAGESIZE
+    except (OSError, IndexError):  # it is gone
+        return 0
+
+
+def plan_for(folder: Path, **task: object) -> Plan:
+    """Returns the plan of a service whose engine eats."""
+    server = write_eater(folder, **task)
+    return make_plan(Wish(name="eater", model=str(demo_model()), server=str(server)))
+
+
+def random_task(chance: random.Random) -> dict[str, object]:
+    """Returns a task that takes more than the machine has above its floor, in one of the ways that engines do."""
+    return {
+        "take_mib": chance.choice((1900, 2400, 4000)),
+        "mib_per_s": chance.choice((None, None, 3000, 1500, 800)),
+        "ignores_term": chance.random() < 0.5,
+        "gives_back_s": chance.choice((0.0, 0.3, 1.0)),
+        "orphan": chance.random() < 0.3,
+    }
+
+
+async def is_healthy(endpoint: Endpoint, path: str) -> bool:
+    """An eater never is."""
+    return False
+
+
+async def prove(endpoint: Endpoint) -> Proof:
+    """Nobody gets here."""
+    raise AssertionError
+
+
+async def live(machine: SmallMachine, folder: Path, plans: list[Plan]) -> list[str]:
+    """Starts one plan after the other; returns what became of each."""
+    tools = Tools(
+        paths=Paths(state=folder, config=folder / "stoker.toml"), limits=LIMITS, instance=INSTANCE, engine_key="k",
+        read_memory=machine.read, is_healthy=is_healthy, prove=prove, in_flight=lambda service: 0,
+    )  # fmt: skip
+    supervisor = Supervisor(tools, [], lambda saved: None)
+    ends = []
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(supervisor.run())
+        for plan in plans:
+            owner = await supervisor.start(plan, "a trial")
+            while owner.service.state not in RESTING:
+                await owner.await_change(limit_s=60.0)
+            assert owner.service.state is State.FAILED, owner.service
+            assert machine.read().available_bytes >= TOTAL_BYTES - 256 * MIB, "it settled before the memory was back"
+            ends.append(owner.service.why)
+        running.cancel()
+    return ends
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_launch_takes_the_machine_below_its_floor(tmp_path: Path, seed: int) -> None:
+    chance, machine = random.Random(seed), SmallMachine(tmp_path / "pids")
+    tasks = [random_task(chance) for _ in range(TRIALS // 5)]
+    plans = [plan_for(tmp_path / str(number), pids=str(machine.pids), **task) for number, task in enumerate(tasks)]
+    with machine.watched():
+        ends = asyncio.run(live(machine, tmp_path, plans))
+    assert all("stopped before the machine ran out of memory" in why for why in ends), ends
+    assert machine.low_bytes >= FLOOR_BYTES
+    assert list(find_marked(f"{INSTANCE}/")) == []
