@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from memory_eater import write_eater
@@ -109,6 +110,8 @@ async def live(machine: SmallMachine, folder: Path, plans: list[Plan]) -> list[s
             assert owner.service.state is State.FAILED, owner.service
             assert machine.read().available_bytes >= TOTAL_BYTES - 256 * MIB, "it settled before the memory was back"
             ends.append(owner.service.why)
+        while psutil.Process().children():  # the last is dead, and reaped a moment later
+            await asyncio.sleep(0.01)
         running.cancel()
     return ends
 
