@@ -52,7 +52,7 @@ DELETE FROM timelines WHERE service = ? AND id NOT IN
     (SELECT id FROM timelines WHERE service = ? ORDER BY id DESC LIMIT ?)
 """
 READ = "SELECT plan_id, saved FROM timelines WHERE service = ? ORDER BY id DESC LIMIT ?"
-SERVICES = "SELECT DISTINCT service FROM timelines ORDER BY service"
+SERVICES = "SELECT service FROM timelines GROUP BY service ORDER BY max(id) DESC"
 
 
 def _encode(timeline: Timeline) -> str:
@@ -69,7 +69,7 @@ def read_starts(file: Path, service: str, most: int = KEPT) -> list[Start]:
 
 
 def read_services(file: Path) -> list[str]:
-    """Returns the names of the services of which starts are kept."""
+    """Returns the names of the services of which starts are kept, the one that started last first."""
     return [name for (name,) in _read(file, SERVICES, ())]
 
 
