@@ -39,8 +39,14 @@ def read_timeline(
 
 
 def recognise(texts: Sequence[str]) -> str | None:
-    """Returns the engine whose signs are most frequent in a log, or None where there are none."""
-    counts = {name: sum(1 for text in texts if _is_telling(_patterns(find(name)), text)) for name in names()}
+    """Returns the engine whose signs are most frequent in a log, or None where there are none.
+
+    By which words one says that it is ready counts for nothing: every program with the same web server says them.
+    """
+    engines = [find(name) for name in names()]
+    ready = [re.compile(engine.log_form.ready) for engine in engines]
+    own = [text for text in texts if not _is_telling(ready, text)]
+    counts = {engine.name: _count(_patterns(engine), own) for engine in engines}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else None
 
@@ -48,6 +54,10 @@ def recognise(texts: Sequence[str]) -> str | None:
 def _patterns(engine: Engine) -> list[re.Pattern[str]]:
     form = engine.log_form
     return [re.compile(pattern) for pattern in (form.starts, *(sign.pattern for sign in form.signs))]
+
+
+def _count(patterns: list[re.Pattern[str]], texts: Iterable[str]) -> int:
+    return sum(1 for text in texts if _is_telling(patterns, text))
 
 
 def _is_telling(patterns: list[re.Pattern[str]], text: str) -> bool:
