@@ -144,7 +144,7 @@ def test_autotuning_is_known_by_its_progress_bar_alone() -> None:
     [
         ("INFO 02-18 04:51:47 monitor.py:31] torch.compile takes 5.96 s in total", 5.96),
         ("INFO 02-18 04:51:47 [monitor.py:53] torch.compile and initial profiling run took 5.90 s in total", 5.9),
-        ("INFO 02-18 04:51:47 [x.py:1] Directly load the compiled graph(s) for dynamic shape from the cache, took 4.495 s", 4.495),
+        ("INFO 02-18 04:51:47 [x.py:1] Directly load the compiled graph(s) from the cache, took 4.495 s", 4.495),
         ("INFO 02-18 04:51:47 backends.py:321] Compiling a graph for general shape takes 0.34 s", 0.34),
     ],
 )  # fmt: skip
