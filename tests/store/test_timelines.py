@@ -71,7 +71,7 @@ def test_a_start_that_nothing_timed_is_kept(store: TimelineStore, file: Path) ->
 
 
 def test_reading_makes_no_file_and_needs_none(file: Path) -> None:
-    assert read_starts(file, "small") == read_services(file) == read_saved(file) == []
+    assert (read_starts(file, "small"), read_services(file), read_saved(file)) == ([], [], [])
     assert not file.exists()
 
 
@@ -79,7 +79,7 @@ def test_reading_changes_nothing_in_a_file_of_an_older_stoker(file: Path) -> Non
     with closing(sqlite3.connect(file, isolation_level=None)) as old:
         old.executescript(f"{MIGRATIONS[0]}; PRAGMA user_version = 1")
     before = file.read_bytes()
-    assert read_starts(file, "small") == read_services(file) == []
+    assert (read_starts(file, "small"), read_services(file)) == ([], [])
     assert file.read_bytes() == before
 
 

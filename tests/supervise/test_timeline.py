@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from home import wait_for
 from stoker.engines import find
+from stoker.facts.machine.ports import pick_free_port
 from stoker.records import GIB, MIB, Stage, Timeline
+from stoker.supervise.logs import EngineLog
 from stoker.supervise.timeline import Heard, TimelineWatch, read_timeline, recognise
+from support import DEMO
 
+EMBEDDED = (sys.executable, "-P", "-m", "stoker.embedded")
 LOGS = Path(__file__).parents[1] / "engines" / "logs"
 DAY = 1_795_132_800.0  # 2026-11-20 00:00 UTC
 NEARLY = 0.03  # clocks of whole seconds beside durations in hundredths
@@ -301,11 +309,39 @@ def test_a_start_that_failed_has_no_total() -> None:
     assert took(watch.finish(None)) == {"import": 9}
 
 
+def test_a_real_server_is_heard_while_it_starts(tmp_path: Path) -> None:
+    file = tmp_path / "engine.log"
+    port = pick_free_port("127.0.0.1")
+    words = ("--model", str(DEMO), "--alias", "x", "--host", "127.0.0.1", "--port", str(port), "--ctx-size", "256")
+    log, begun_at = EngineLog(file, 2**20), time.time()
+    watch = TimelineWatch(find("llamacpp"), begun_at)
+    log.on_lines = lambda lines: watch.add(lines, time.time())
+    with file.open("wb") as out, subprocess.Popen((*EMBEDDED, *words, "--parallel", "1"), stdout=out, stderr=out) as server:
+        wait_for("the server", lambda: any("listening on http" in line for line in log.tail(50)))
+        ready_at = time.time()
+        server.terminate()
+    timeline = watch.finish(ready_at)
+    assert timeline.total_s == pytest.approx(ready_at - begun_at, abs=0.001)
+    stages = took(timeline)
+    assert {"import", "weights", "other", "first token"} <= stages.keys()
+    assert (stages["import"] or 0) > 0
+    assert (stages["weights"] or 0) > 0
+    assert sum(value or 0 for value in stages.values()) + (timeline.unexplained_s or 0) == pytest.approx(
+        timeline.total_s, abs=0.01
+    )
+
+
+def test_the_tail_of_an_earlier_life_is_not_the_start() -> None:
+    whole = (LOGS / "vllm-0.26.0-h200-plain.log").read_text().split("\n")
+    ready = next(number for number, line in enumerate(whole) if "Application startup complete" in line)
+    assert read_texts("vllm", *whole[ready:], *whole) == read_log("vllm-0.26.0-h200-plain")
+
+
 @pytest.mark.parametrize("log", sorted(LOGS.glob("*.log")), ids=lambda log: log.stem)
 def test_an_engine_is_recognised_by_its_log(log: Path) -> None:
     died_at_once = "error" in log.name or "missing" in log.name
-    assert recognise(log.read_text().split("\n")) == (None if died_at_once else log.name.split("-")[0])
+    assert recognise(log.read_text()) == (None if died_at_once else log.name.split("-")[0])
 
 
 def test_another_web_servers_log_is_nobodys() -> None:
-    assert recognise(["INFO:     Started server process [1]", "INFO:     Application startup complete."]) is None
+    assert recognise("INFO:     Started server process [1]\nINFO:     Application startup complete.\n") is None

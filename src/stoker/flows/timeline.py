@@ -54,15 +54,15 @@ def view_service(paths: Paths, service: str | None, measure: bool = False) -> Ti
 
 def view_log(file: Path, engine: str | None = None) -> TimelineView:
     """Returns the last start in a log file, of whatever machine; raises WrongUse where no start can be read from it."""
-    texts = read_text(file, "an engine's log", LOG_BYTES).split("\n")
-    name = find(engine).name if engine is not None else recognise(texts)
+    text = read_text(file, "an engine's log", LOG_BYTES)
+    name = find(engine).name if engine is not None else recognise(text)
     if name is None:
         raise WrongUse(
             f"{file} is not known to be an engine's log",
             why="no line of it is one that an engine says while it starts",
             next_step="if it is one, name its engine with --engine; a start that died at once says nothing of its stages",
         )
-    timeline = read_timeline(find(name), [(None, text) for text in texts])
+    timeline = read_timeline(find(name), [(None, line) for line in text.split("\n")])
     if not timeline.stages:
         raise StokerError(f"{file} tells of no start of {name}", why="none of its lines begins or ends a stage")
     return make_view(timeline, None, _log_facts(timeline), launch_known=False)

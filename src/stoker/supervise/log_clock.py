@@ -88,13 +88,21 @@ def _date(year: int, numbers: list[int]) -> float | None:
         return None
 
 
-def last_start(form: LogForm, texts: list[str]) -> int:
-    """Returns where the last start in a log begins: its first words, after something of another start."""
-    starts, signs = re.compile(form.starts), [re.compile(sign.pattern) for sign in form.signs]
+def last_start(form: LogForm, texts: list[str]) -> tuple[int, int]:
+    """Returns where the last start in a log begins, and where it is over because the engine said that it is ready.
+
+    It begins with its first words, where something of another start came before them.
+    """
+    starts, ready, signs = (
+        re.compile(form.starts),
+        re.compile(form.ready),
+        [re.compile(sign.pattern) for sign in form.signs],
+    )
     begin, has_worked = 0, False
     for number, text in enumerate(texts):
         if starts.search(text):
             begin, has_worked = (number, False) if has_worked else (begin, False)
         elif not has_worked:
-            has_worked = any(sign.search(text) for sign in signs)
-    return begin
+            has_worked = any(sign.search(text) for sign in (ready, *signs))
+    end = next((number for number in range(begin, len(texts)) if ready.search(texts[number])), len(texts) - 1)
+    return begin, end + 1

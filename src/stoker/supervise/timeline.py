@@ -6,7 +6,7 @@ lines -> the last start among them -> times -> spans by the engine's signs -> st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from stoker.engines import Engine, find, names
 from stoker.records import Timeline
@@ -26,35 +26,33 @@ def read_timeline(
     `begun_at` and `ready_at` are seconds since the epoch, as the arrivals are; without them the log alone is the clock.
     """
     heard = [(arrived, visible(text.encode(errors="replace"))) for arrived, text in lines]
-    own = heard[last_start(engine.log_form, [text for _, text in heard]) :]
+    first, end = last_start(engine.log_form, [text for _, text in heard])
     reading = StageReader(engine, begun_at)
-    for line in read_clock(engine.log_form, own, begun_at):
+    for line in read_clock(engine.log_form, heard[first:end], begun_at):
         reading.read(line)
-        if reading.is_ready:
-            break
     return reading.timeline(ready_at)
 
 
-def recognise(texts: Sequence[str]) -> str | None:
+def recognise(text: str) -> str | None:
     """Returns the engine whose signs are most frequent in a log, or None where there are none.
 
     By which words one says that it is ready counts for nothing: every program with the same web server says them.
     """
     engines = [find(name) for name in names()]
     ready = [re.compile(engine.log_form.ready) for engine in engines]
-    own = [text for text in texts if not _is_telling(ready, text)]
-    counts = {engine.name: _count(_patterns(engine), own) for engine in engines}
+    counts = {engine.name: _count_signs(engine, text, ready) for engine in engines}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else None
+
+
+def _count_signs(engine: Engine, text: str, but_not: list[re.Pattern[str]]) -> int:
+    found = (sign[0] for pattern in _patterns(engine) for sign in pattern.finditer(text))
+    return sum(1 for said in found if not _is_telling(but_not, said))
 
 
 def _patterns(engine: Engine) -> list[re.Pattern[str]]:
     form = engine.log_form
     return [re.compile(pattern) for pattern in (form.starts, *(sign.pattern for sign in form.signs))]
-
-
-def _count(patterns: list[re.Pattern[str]], texts: Iterable[str]) -> int:
-    return sum(1 for text in texts if _is_telling(patterns, text))
 
 
 def _is_telling(patterns: list[re.Pattern[str]], text: str) -> bool:
