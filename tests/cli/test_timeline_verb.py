@@ -82,12 +82,12 @@ def test_time_that_no_line_explains_is_named_as_such(home: Home) -> None:
     assert "No line of the log says what was done" in said
 
 
-def test_the_launch_that_a_service_has_decides_what_is_advised(home: Home) -> None:
-    keep(home, make_timeline({"compile": 90.0}, 100.0))
-    keep_plan(home, Setting("$MAX_JOBS", 2, "you"), engine="vllm", engine_version="0.24.0")
+@pytest.mark.parametrize(("setting", "advised"), [("--load-format", True), ("--weight-loader-disable-mmap", False)])
+def test_the_launch_that_a_service_has_decides_what_is_advised(home: Home, setting: str, advised: bool) -> None:
+    keep(home, msgspec.structs.replace(make_timeline({"weights": 90.0}, 100.0), engine="sglang"))
+    keep_plan(home, Setting(setting, True, "you"), engine="sglang")
     rules = [finding["rule"] for finding in home.json("timeline")["advice"]]
-    assert "vllm-torch-compile-cache" in rules
-    assert "first-boot-jit-storm" not in rules, "it asks for MAX_JOBS over 4"
+    assert ("sglang-loading-readers" in rules) is advised
 
 
 def test_another_plan_than_the_starts_own_says_nothing_of_it(home: Home) -> None:
@@ -148,6 +148,20 @@ def test_the_22_minutes_of_autotuning_are_named_with_the_flag_that_ends_them(hom
     assert "slowest: autotune, 22 min 4 s" in said
     assert "Say --no-enable-flashinfer-autotune." in said
     assert "vllm-flashinfer-autotune-22min" in said
+
+
+def test_advice_names_the_flags_that_this_version_does_not_have(home: Home) -> None:
+    log = home.folder / "llama.log"
+    log.write_text(
+        "0.00.007.990 I srv          init: build_info: b11549-abc1234\n"
+        "0.00.010.000 I srv    load_model: loading model '/m/a.gguf'\n"
+        "1.44.010.000 I cmn          init: llama threadpool init, n_threads = 1\n"
+        "1.44.020.000 I srv          init: listening on http://127.0.0.1:8080\n"
+    )
+    [finding] = home.json("timeline", "--log", str(log))["advice"]
+    assert finding["rule"] == "llamacpp-mmap-slow"
+    assert finding["fix"].startswith("Use --load-mode none")
+    assert finding["fix"].endswith("llamacpp 11549 has no --no-mmap.")
 
 
 def test_a_start_that_failed_shows_how_far_it_came(home: Home) -> None:
