@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from stoker.engines import find, names
 from stoker.errors import WrongUse
 from stoker.plan.choose import choose_plan
+from stoker.records import StageName
 from support import fails, make_model, make_wish
 
 LOGS = sorted((Path(__file__).parent / "logs").glob("*.log"))
@@ -65,6 +68,41 @@ def test_metric_names_are_ours_to_theirs(name: str) -> None:
     metrics = find(name).metrics
     assert len(set(metrics.values())) == len(metrics)
     assert all(ours.isidentifier() for ours in metrics)
+
+
+STAMP_GROUPS = {"year", "month", "day", "hour", "minute", "second", "milli", "micro"}
+SIGN_GROUPS = {"took", "read", "hours", "minutes", "seconds", "gib", "mib"}
+
+
+@every_engine
+def test_the_signs_of_a_start_are_patterns_that_say_something(name: str) -> None:
+    form = find(name).log_form
+    assert form.tick_s > 0
+    assert set(re.compile(form.stamp).groupindex) <= STAMP_GROUPS
+    assert {"minute", "second"} <= set(re.compile(form.stamp).groupindex)
+    for pattern in (form.stamp, form.speaker, form.starts, form.ready, *(sign.pattern for sign in form.signs)):
+        assert not re.search(pattern, ""), f"{pattern!r} is found in every line"
+    for sign in form.signs:
+        groups = set(re.compile(sign.pattern).groupindex)
+        assert groups <= SIGN_GROUPS
+        assert groups & {"gib", "mib"} or sign.mark != "amount", "an amount without a unit"
+        assert sign.stage in get_args(StageName)
+
+
+@every_engine
+def test_a_stage_that_begins_can_end(name: str) -> None:
+    signs = find(name).log_form.signs
+    assert {sign.stage for sign in signs if sign.mark == "begin"} <= {sign.stage for sign in signs if sign.mark == "end"}
+    assert {"import", "weights", "warm-up"} <= {sign.stage for sign in signs}
+
+
+@pytest.mark.parametrize("log", [log for log in LOGS if "h200" in log.name or "cpu" in log.name], ids=lambda log: log.stem)
+@every_engine
+def test_an_engine_knows_the_start_in_its_own_logs_and_in_no_other(name: str, log: Path) -> None:
+    form, lines = find(name).log_form, log.read_text().split("\n")
+    own = log.name.startswith(name)
+    assert any(re.search(form.starts, line) for line in lines) == own
+    assert not own or any(re.search(form.stamp, line) for line in lines)
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stoker.records import Evidence, Rule
-from stoker.rules.match import match_rules, preferred
+from stoker.rules.match import match_rules, match_stage, preferred
 
 DAY = datetime.date(2026, 5, 1)
 
@@ -103,3 +103,37 @@ def test_of_two_preferences_the_better_proven_wins_then_the_narrower() -> None:
     situation = {"engine": "sglang", "sm": "12.1", "arch": "x"}
     assert preferred([narrow, disputed, wide], situation)["context"] == (2, narrow)
     assert preferred([disputed, wide], situation)["context"] == (1, wide)
+
+
+SLOW = {"stages": ("autotune",), "severity": "slow"}
+
+
+def test_a_stage_is_explained_by_the_rules_that_name_it() -> None:
+    rules = [make_rule(**SLOW), make_rule(id="other", stages=("graphs",)), make_rule(id="silent")]
+    assert [finding.rule for finding in match_stage(rules, "autotune", WRONG, launch_known=True)] == ["some-rule"]
+    assert match_stage(rules, "weights", WRONG, launch_known=True) == []
+
+
+def test_a_rule_without_a_mistake_explains_a_stage_in_its_scope() -> None:
+    rule = make_rule(**SLOW, wrong={})
+    assert [finding.fix for finding in match_stage([rule], "autotune", WRONG, launch_known=True)] == ["use triton"]
+    assert match_stage([rule], "autotune", {**WRONG, "sm": "9.0"}, launch_known=True) == []
+
+
+def test_a_stage_is_not_explained_by_a_mistake_that_was_not_made() -> None:
+    rule = make_rule(**SLOW, wrong={"--no-autotune": "absent"})
+    assert match_stage([rule], "autotune", {**WRONG, "--no-autotune": "true"}, launch_known=True) == []
+    assert len(match_stage([rule], "autotune", WRONG, launch_known=True)) == 1
+
+
+def test_an_unknown_launch_leaves_flags_open() -> None:
+    rule = make_rule(**SLOW, when={"engine": "sglang", "$VARIABLE": "absent"})
+    assert len(match_stage([rule], "autotune", {"engine": "sglang"}, launch_known=False)) == 1
+    assert match_stage([rule], "autotune", {"engine": "vllm"}, launch_known=False) == []
+
+
+def test_what_certainly_holds_is_told_first() -> None:
+    rules = [make_rule(**SLOW, id="a", when={"sm": "12.1"}), make_rule(**SLOW, id="b", when={"engine": "sglang"})]
+    found = match_stage(rules, "autotune", {"engine": "sglang", "--attention-backend": "flashinfer"}, launch_known=True)
+    assert [finding.rule for finding in found] == ["b", "a"]
+    assert "what yours is, is unknown" in found[1].why

@@ -223,3 +223,25 @@ def test_rotations_while_the_engine_writes_leave_no_hole_and_no_endless_file(fil
     assert b"\0" not in file.read_bytes()
     assert 0 < rotated(file).stat().st_size < 40_000 * 92
     assert file.stat().st_size <= LIMIT_BYTES
+
+
+def test_a_listener_hears_each_whole_line_once_and_as_it_is_shown(file: Path, log: EngineLog) -> None:
+    heard: list[list[str]] = []
+    log.on_lines = heard.append
+    append(file, b"one\n\x1b[32mtwo\x1b[0m\nthr")
+    log.poll()
+    append(file, b"ee\n 10%\r100%\n")
+    log.poll()
+    log.poll()
+    assert heard == [["one", "two"], ["three", "100%"]]
+
+
+def test_a_listener_hears_what_a_rotation_reads(file: Path, log: EngineLog) -> None:
+    heard: list[str] = []
+    log.on_lines = heard.extend
+    lines = [b"%07d" % number for number in range(LIMIT_BYTES // 8 + 100)]
+    append(file, b"\n".join(lines) + b"\n")
+    log.poll()
+    append(file, b"after\n")
+    log.poll()
+    assert heard == [line.decode() for line in lines] + ["after"]

@@ -50,6 +50,7 @@ def _page(rule: Rule, folder: str) -> str:
     lines += [f"Left out: {', '.join(f'`{name}`' for name in rule.drop)}", ""] if rule.drop else []
     lines += _table("What a plan sets here", rule.prefer)
     lines += ["## Signs in a log", "", *(f"    {sign}" for sign in rule.signs), ""] if rule.signs else []
+    lines += [f"Explains what takes long in a start: {', '.join(rule.stages)}.", ""] if rule.stages else []
     lines += ["## Evidence", "", *(_evidence(seen) for seen in rule.evidence), ""]
     lines += (
         ["## Says otherwise", "", *(f"- [{other}]({other}.md)" for other in rule.contradicts), ""]

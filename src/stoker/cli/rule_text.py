@@ -34,6 +34,7 @@ def rule_text(rule: Rule) -> str:
     lines += _wrapped("leaves out  ", ", ".join(rule.drop))
     lines += _wrapped("prefers  ", say_tests(rule.prefer))
     lines += [f"  sign   {sign}" for sign in rule.signs]
+    lines += _wrapped("explains  ", f"a long start ({', '.join(rule.stages)})" if rule.stages else "")
     lines += ["", f"{standing_of(rule)}, {rule.severity}; to be looked at again by {rule.review_by}"]
     for seen in rule.evidence:
         lines += _wrapped("  ", f"{seen.date} {seen.standing}, {seen.build}: {seen.says}".rstrip(": "))

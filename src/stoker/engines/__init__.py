@@ -10,9 +10,11 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from stoker.errors import WrongUse
-from stoker.records import LaunchSpec, Plan, Setting, SettingValue
+from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue
 
 Signs = tuple[tuple[str, str], ...]
+# What a progress bar says of its own time, as in ` 10/10 [01:29<00:00, 8.92s/it]`.
+BAR_TIME = r"\[(?:(?P<hours>\d+):)?(?P<minutes>\d+):(?P<seconds>\d\d)<"
 TAG_VERSION = re.compile(r"(?:^|[-_])v?(\d+\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)(?![\d.])")
 
 
@@ -30,6 +32,7 @@ class Engine(Protocol):
     layouts: tuple[str, ...]
     opens_unasked: bool
     share_covers_activations: bool
+    log_form: LogForm
 
     def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
         """Returns the flags of one kind of speculative decoding with `tokens` draft tokens a step."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 
 from stoker.engines import environment_of, explain_by, words_of
-from stoker.records import MIB, LaunchSpec, Plan, Setting, SettingValue
+from stoker.records import MIB, LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
 
 DEFAULT_CONTEXT_TOKENS = 16384
 DEFAULT_PARALLEL = 4
@@ -63,6 +63,29 @@ SIGNS = (
     (r"the embedded server did not start: (.+)", "llama.cpp's server did not start: {0}"),
 )
 
+AMOUNT = r"(?:(?P<gib>[\d.]+) GiB|(?P<mib>[\d.]+) MiB)"
+# As it speaks unasked (verbosity 3), build 11549 tells the reading, the context and the empty run only together.
+STAGES = (
+    StageSign("import", "since start", r"load_model: loading model '|(?:main|init): loading model"),
+    StageSign("weights", "amount", r"print_info: file size\s+= " + AMOUNT, is_whole=True),
+    StageSign("weights", "amount", r"model buffer size =\s+" + AMOUNT),
+    StageSign(
+        "weights", "end", r"constructing llama_context|warming up the model|llama threadpool init|initializing, n_slots"
+    ),
+    StageSign("weights", "begin", r"load_model: loading model '|loading draft model '"),
+    StageSign("warm-up", "begin", r"warming up the model"),
+    StageSign("warm-up", "end", r"llama threadpool init|initializing, n_slots|initializing slots"),
+    StageSign("other", "begin", r"load_model: initializing, n_slots|initializing slots"),
+    StageSign("other", "end", r"(?:main|init): model loaded"),
+)
+LOG = LogForm(
+    stamp=r"(?:^|\s)(?P<minute>\d+)\.(?P<second>\d\d)\.(?P<milli>\d{3})\.(?P<micro>\d{3}) [DIWE] ",
+    tick_s=1e-6,
+    speaker=r"(?!)",  # one process
+    starts=r"\bbuild(?:_info)?: b?(?P<version>[1-9]\d*)?|init: initializing \.\.\.",
+    ready=r"\blistening on http",
+    signs=STAGES,
+)
 
 SPELLING = {"context": ("--ctx-size",), "parallel": ("--parallel",)}
 
@@ -91,6 +114,7 @@ class LlamaCpp:
     layouts = ("gguf",)
     opens_unasked = False
     share_covers_activations = False
+    log_form = LOG
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns llama-server's words for a plan; the program is this Python unless the user named a server."""

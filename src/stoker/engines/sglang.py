@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from stoker.engines import environment_of, explain_by, words_of
-from stoker.records import LaunchSpec, Plan, SettingValue
+from stoker.engines import BAR_TIME, environment_of, explain_by, words_of
+from stoker.records import LaunchSpec, LogForm, Plan, SettingValue, StageSign
 
 # Neutral name -> SGLang's flags for it, the newest first: the plan takes the first that the version in use has.
 SPELLING = {
@@ -51,6 +51,34 @@ METRICS = {
     "accept_rate": "sglang:spec_accept_rate",
 }
 
+# Runs of 0.5.16 said these; what is optional in them older versions leave out. What SGLang calls GB are GiB.
+STAGES = (
+    StageSign("import", "since start", r"Init torch distributed begin"),
+    StageSign("connect", "begin", r"Init torch distributed begin"),
+    StageSign("connect", "end", r"Init torch distributed ends\.(?: elapsed=(?P<took>[\d.]+) s)?"),
+    StageSign("weights", "begin", r"Load weight begin"),
+    StageSign("weights", "end", r"Load weight end\.(?:.*?elapsed=(?P<took>[\d.]+) s)?(?:.*?mem usage=(?P<gib>[\d.]+) GB)?"),
+    StageSign("other", "end", r"Memory pool end"),
+    StageSign("other", "begin", r"Load weight end"),  # from there on the cache is laid out
+    StageSign("compile", "end", r"DeepGEMM warmup.*100%.*" + BAR_TIME),
+    StageSign("autotune", "begin", r"Running FlashInfer autotune"),
+    StageSign("autotune", "end", r"FlashInfer autotune completed"),
+    StageSign("autotune", "end", r"\[Auto[Tt]uner\]: Tuning .*100%.*" + BAR_TIME),
+    StageSign("graphs", "begin", r"Capture .*graph begin"),
+    StageSign("graphs", "end", r"Capture .*graph end\.(?:.*?elapsed[=:] ?(?P<took>[\d.]+) s)?"),
+    StageSign("warm-up", "begin", r"Application startup complete"),
+    StageSign("warm-up", "end", r"The server is fired up"),
+)
+LOG = LogForm(
+    stamp=r"\[(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d) "
+    r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?: [A-Z]+\d[^\]]*)?\]",
+    tick_s=1.0,
+    speaker=r"\[\d{4}-[\d-]+ [\d:]+ ([A-Z]+\d[^\]]*)\]",
+    starts=r"server_args=ServerArgs\(",
+    ready=r"The server is fired up and ready to roll",
+    signs=STAGES,
+)
+
 ALGORITHMS = {"eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE", "ngram": "NGRAM"}
 
 
@@ -76,6 +104,7 @@ class SgLang:
     layouts = ("transformers",)
     opens_unasked = False
     share_covers_activations = False
+    log_form = LOG
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; a container brings its own address."""

@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from stoker.engines import environment_of, explain_by, words_of
-from stoker.records import LaunchSpec, Plan, SettingValue
+from stoker.engines import BAR_TIME, environment_of, explain_by, words_of
+from stoker.records import LaunchSpec, LogForm, Plan, SettingValue, StageSign
 
 # Neutral name -> vLLM's flags for it, the newest first: the plan takes the first that the version in use has.
 SPELLING = {
@@ -55,6 +55,47 @@ METRICS = {
     "cache_usage": "vllm:kv_cache_usage_perc",
 }
 
+# Of lines that say the same, the newest wording comes first. Runs of 0.26 and 0.32 said these; older ones are from reports.
+STAGES = (
+    StageSign("import", "since start", r"Initializing an? (?:V\d )?LLM engine|headless multiproc executor"),
+    StageSign("import", "end", r"world_size=\d+ rank=\d+ .*distributed_init_method"),
+    StageSign("import", "begin", r"Initializing an? (?:V\d )?LLM engine"),  # its workers import everything once more
+    StageSign("connect", "begin", r"world_size=\d+ rank=\d+ .*distributed_init_method"),
+    StageSign("connect", "end", r"rank \d+ in world size \d+ is assigned"),
+    StageSign("weights", "amount", r"Checkpoint size: (?P<gib>[\d.]+) GiB", is_whole=True),
+    StageSign("weights", "end", r"Loading weights took (?P<read>[\d.]+) seconds"),
+    StageSign("weights", "end", r"Model loading took (?P<gib>[\d.]+) (?:GiB|GB)\b.*? and (?P<took>[\d.]+) seconds"),
+    StageSign("weights", "end", r"Loading model weights took (?P<gib>[\d.]+) GB"),
+    StageSign("weights", "end", r"Loading drafter model|Warming up model for the compilation"),
+    StageSign("weights", "begin", r"Starting to load model|Loading model from scratch|Loading drafter model"),
+    StageSign("compile", "end", r"Dynamo bytecode transform time: (?P<took>[\d.]+) s"),
+    StageSign("compile", "end", r"Compiling a graph for .* takes (?P<took>[\d.]+) s"),
+    StageSign("compile", "end", r"Directly load .*compiled graph.* took (?P<took>[\d.]+) s"),
+    StageSign("compile", "end", r"torch\.compile (?:and .*)?(?:takes|took) (?P<took>[\d.]+) s in total"),
+    StageSign("compile", "end", r"saved AOT compiled function"),
+    StageSign("compile", "begin", r"for vLLM's torch\.compile|Warming up model for the compilation"),
+    StageSign("autotune", "begin", r"\[Auto[Tt]uner\]: Autotuning process starts"),
+    StageSign("autotune", "end", r"\[Auto[Tt]uner\]: Autotuning process ends"),
+    StageSign("autotune", "end", r"\[Auto[Tt]uner\]: Tuning .*100%.*" + BAR_TIME),
+    StageSign("graphs", "begin", r"Capturing (?:the model for )?(?:CUDA ?graphs|cudagraphs)"),
+    StageSign("graphs", "end", r"Graph capturing finished in (?P<took>[\d.]+) secs"),
+    StageSign("graphs", "end", r"Capturing CUDA graphs.*100%.*" + BAR_TIME),
+    StageSign("warm-up", "end", r"Initial profiling/warmup run took (?P<took>[\d.]+) s"),
+    StageSign("warm-up", "end", r"init engine \(.*\) took (?P<took>[\d.]+) s"),
+    StageSign("other", "begin", r"init engine \(.*\) took"),
+    StageSign("other", "end", r"Starting vLLM (?:API )?server"),
+)
+LOG = LogForm(
+    # FlashInfer's own lines have a year; no line has a zone.
+    stamp=r"(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) |\b\d{4}-)(?P<month>\d\d)-(?P<day>\d\d) "
+    r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:,(?P<milli>\d{3}))?",
+    tick_s=1.0,
+    speaker=r"\([^()]* pid=(\d+)\)",
+    starts=r"(?:vLLM API server version|█ +version|Launching vLLM \(v?) ?(?P<version>\d[^\s)]*)|non-default args: ",
+    ready=r"Application startup complete",
+    signs=STAGES,
+)
+
 METHODS = {"eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "draft": "draft_model", "ngram": "ngram"}
 LOOKUP_WORDS = 4
 
@@ -81,6 +122,7 @@ class Vllm:
     layouts = ("transformers", "mistral")
     opens_unasked = True  # without --host it listens on every address
     share_covers_activations = True
+    log_form = LOG
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; the model is the first of them."""

@@ -13,6 +13,8 @@ Severity = Literal["crash", "oom", "wrong-output", "security", "silent", "slow",
 Topic = Literal["flag", "environment", "memory", "model-files", "networking", "metrics", "log", "client", "privilege"]
 Standing = Literal["measured", "reported", "disputed"]
 Level = Literal["forbid", "warn", "note"]
+# The stages of an engine's start by neutral names; `connect`: its processes and GPUs find each other.
+StageName = Literal["import", "connect", "weights", "compile", "autotune", "warm-up", "graphs", "first token", "other"]
 Scalar = str | int | float | bool
 Test = Scalar | tuple[Scalar, ...]
 
@@ -44,7 +46,7 @@ class Rule(Record, frozen=True):
 
     `when` is the scope and `wrong` the mistake: both have to hold for a finding. `use` and `drop` mend it. `prefer` is what
     a plan sets in this scope where nobody chose otherwise. `signs` are regular expressions over an engine's log. `overlay`
-    mends an image that has no newer one.
+    mends an image that has no newer one. `stages` are the parts of a start that this rule explains where they take long.
     """
 
     id: Annotated[str, msgspec.Meta(pattern="^[a-z0-9]+(-[a-z0-9]+)*$")]
@@ -61,6 +63,7 @@ class Rule(Record, frozen=True):
     drop: tuple[str, ...] = ()
     prefer: dict[str, Scalar] = {}  # noqa: RUF012
     signs: tuple[str, ...] = ()
+    stages: tuple[StageName, ...] = ()
     overlay: Overlay | None = None
     contradicts: tuple[str, ...] = ()
     only_warn: bool = False

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stoker.records import Finding, Level, Rule, Scalar, Standing
-from stoker.rules.compare import Situation, all_hold, undecided
+import msgspec
+
+from stoker.records import Finding, Level, Rule, Scalar, StageName, Standing
+from stoker.rules.compare import Situation, all_hold, is_given_name, undecided
 
 FORBIDDING = frozenset({"crash", "oom", "wrong-output", "security"})
 # Which model it is. Dozens of rules are about one model each: where it is unknown, all of them together would say nothing.
@@ -22,6 +24,24 @@ def match_rules(rules: Iterable[Rule], situation: Situation) -> list[Finding]:
     """
     found = [finding for rule in rules if rule.wrong and (finding := _find(rule, situation))]
     return sorted(found, key=lambda one: (LEVELS.index(one.level), one.rule))
+
+
+def match_stage(rules: Iterable[Rule], stage: StageName, situation: Situation, launch_known: bool) -> list[Finding]:
+    """Returns what is known of a stage of a start that took long, what certainly holds first.
+
+    Where the launch is unknown, as for a log alone, what a rule says of its flags is left open.
+    """
+    told = [rule if launch_known else _unlaunched(rule) for rule in rules if stage in rule.stages]
+    told.sort(key=lambda rule: (bool(undecided(rule.when, situation)), rule.id))
+    return [finding for rule in told if (finding := _find(rule, situation))]
+
+
+def _unlaunched(rule: Rule) -> Rule:
+    """Returns the rule without what it says of the launch itself."""
+    when, wrong = (
+        {name: test for name, test in tests.items() if not is_given_name(name)} for tests in (rule.when, rule.wrong)
+    )
+    return msgspec.structs.replace(rule, when=when, wrong=wrong)
 
 
 def _find(rule: Rule, situation: Situation) -> Finding | None:

@@ -9,4 +9,17 @@ MIGRATIONS: tuple[str, ...] = (
         saved TEXT NOT NULL
     ) STRICT
     """,
+    """
+    CREATE TABLE timelines (
+        id INTEGER PRIMARY KEY,
+        service TEXT NOT NULL,
+        plan_id TEXT NOT NULL,
+        engine TEXT NOT NULL,
+        version TEXT,
+        begun_at REAL,
+        total_s REAL,
+        saved TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX timelines_of_service ON timelines (service, id)
+    """,
 )

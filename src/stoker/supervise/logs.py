@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 RING_LINES = 2000
@@ -19,10 +20,14 @@ ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 
 class EngineLog:
-    """The last lines of one engine's output. `problem` says what is wrong with the disk, if anything is."""
+    """The last lines of one engine's output. `problem` says what is wrong with the disk, if anything is.
+
+    `on_lines` is called with new whole lines, in order, as they are read.
+    """
 
     def __init__(self, file: Path, limit_bytes: int) -> None:
         self.file = file
+        self.on_lines: Callable[[list[str]], None] | None = None
         self.limit_bytes = limit_bytes
         self.ring: deque[str] = deque(maxlen=RING_LINES)
         self.problem: str | None = None
@@ -66,8 +71,11 @@ class EngineLog:
 
     def _add(self, block: bytes) -> None:
         *lines, partial = (self._partial + block).split(b"\n")
-        self.ring.extend(_visible(line) for line in lines)
+        fresh = [visible(line) for line in lines]
+        self.ring.extend(fresh)
         self._partial = partial[partial.rfind(b"\r", 0, len(partial) - 1) + 1 :][:LINE_LIMIT_BYTES]
+        if fresh and self.on_lines is not None:
+            self.on_lines(fresh)
 
     def _rotate(self) -> None:
         with self.file.open("rb") as source, self.file.with_name(self.file.name + ".1").open("wb") as copy:
@@ -89,11 +97,11 @@ class EngineLog:
     def tail(self, count: int) -> list[str]:
         """Returns the last lines, the unfinished one too."""
         self.poll()
-        lines = [*self.ring, *([_visible(self._partial)] if self._partial else [])]
+        lines = [*self.ring, *([visible(self._partial)] if self._partial else [])]
         return lines[-count:] if count > 0 else []
 
 
-def _visible(line: bytes) -> str:
+def visible(line: bytes) -> str:
     """Returns what a terminal would show of a line: the last state of a progress bar, without escape sequences."""
     last = ESCAPES.sub(b"", line.rstrip(b"\r").rpartition(b"\r")[2])
     return last[:LINE_LIMIT_BYTES].decode(errors="replace")
