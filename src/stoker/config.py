@@ -148,12 +148,22 @@ def parse_config(tree: Mapping[str, Any], source: str) -> Config:
         name: _parse_table(table, Wish, f"service.{name}", source, name=_check_name(name, source))
         for name, table in _tables(tree, "service", source).items()
     }
+    _check_models(wishes, source)
     return Config(
         gateway=_parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source),
         limits=_parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
         services={name: with_whole_paths(wish, folder) for name, wish in wishes.items()},
         source=source,
     )
+
+
+def _check_models(wishes: Mapping[str, Wish], source: str) -> None:
+    for name, wish in wishes.items():
+        if not wish.model and wish.engine != "command":
+            raise WrongUse(
+                f"{source}: Object missing required field `model` - at `service.{name}`",
+                next_step='name a GGUF, a folder or a hub name; a program that is no engine has engine = "command"',
+            )
 
 
 def with_whole_paths(wish: Wish, folder: Path) -> Wish:

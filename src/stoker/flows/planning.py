@@ -18,12 +18,13 @@ from stoker.facts.engine.venv import read_venv
 from stoker.facts.machine.boxes import THIS, read_box
 from stoker.facts.machine.read import read_package_version
 from stoker.facts.model.read import read_model
+from stoker.plan.command import COMMAND, plan_command
 from stoker.plan.engine_choice import LLAMACPP, choose_engine
 from stoker.plan.ground import Ground
 from stoker.plan.report import check_report, make_report
 from stoker.plan.room import Claim
 from stoker.plan.situation import assumed_version
-from stoker.plan.wishes import name_for
+from stoker.plan.wishes import USER, name_for
 from stoker.records import Catalog, Environment, Model, NearCatalog, Plan, Report, Wish
 from stoker.rules.load import load_rules
 from stoker.rules.match import preferred
@@ -55,6 +56,8 @@ def find_wish(target: str | None, config: Config) -> Wish:
 
 def make_plan(wish: Wish) -> Plan:
     """Returns the plan for a wish on this machine; raises Refused or WrongUse where it cannot work."""
+    if wish.engine == COMMAND:
+        return _check_words(plan_command(wish))
     plan = check_report(report_on(wish))
     if plan.image is not None:
         raise Refused(
@@ -62,6 +65,15 @@ def make_plan(wish: Wish) -> Plan:
             next_step=f"`stoker plan {plan.service} --render docker` prints the command",
         )
     _check_program(plan)
+    return plan
+
+
+def _check_words(plan: Plan) -> Plan:
+    if shutil.which(plan.program[0]) is None:
+        raise Refused(
+            f"there is no program `{plan.program[0]}`",
+            next_step=f"set `program` of [service.{plan.service}] to the whole path of a program that may be run",
+        )
     return plan
 
 
@@ -81,6 +93,8 @@ def report_on(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) -> R
     Where nobody named an image or a program and the engine is not installed here, the plan is for the image that a rule
     names for that machine. `running` are the services whose memory would come back if they stopped.
     """
+    if wish.engine == COMMAND:
+        return Report(plan_command(wish), None, USER)
     ground = read_ground(wish, box, running)
     found = preferred(ground.rules, ground.facts()).get("image") if _needs_image(ground, box) else None
     if found is not None:

@@ -43,7 +43,7 @@ class _Directory:
         self._owners = owners
 
     def entries(self) -> list[Entry]:
-        return [_entry(owner) for owner in self._owners.values()]
+        return [_entry(owner) for owner in self._owners.values() if owner.plan.answers]
 
 
 def _entry(owner: ServiceOwner) -> Entry:

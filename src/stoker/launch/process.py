@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from stoker.engines import find
+from stoker.launch.command import render_engine
 from stoker.records import LaunchSpec, Plan
 
 MARKER_VARIABLE = "STOKER_ENGINE"
@@ -17,7 +17,7 @@ KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "GGML_", "HF_", "XDG_", "OMP_")
 
 def render_launch(plan: Plan, port: int, marker: str, inherited: dict[str, str]) -> LaunchSpec:
     """Returns the launch spec of a plan; `marker` lets all processes of this launch be found again."""
-    spec = find(plan.engine).render(plan, port)
+    spec = render_engine(plan, port)
     kept = {name: value for name, value in inherited.items() if _is_kept(name)}
     own = {"PYTHONUNBUFFERED": "1", MARKER_VARIABLE: marker, **dict(spec.environment)}
     return msgspec.structs.replace(spec, environment=tuple(sorted({**kept, **own}.items())))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import msgspec
+from typing import Literal
 
 from stoker.records.base import Record
 from stoker.records.rule import Finding
@@ -20,11 +18,13 @@ class Wish(Record, frozen=True):
 
     `engine` 'auto' lets the plan choose. `flags` are words for the engine by their long name without dashes; `program` is
     an engine's own command, such as a virtual environment's python; `image` the container to run it in. `claim_gib` is the
-    memory it takes, where its owner knows better than a budget could.
+    memory it takes, where its owner knows better than a budget could. Engine 'command' is any program: it needs `program`,
+    `claim_gib`, and `health` (a path that answers 200) or `ready_line` (a pattern of its log) instead of a model. Of the
+    services of one `group` only one is up at a time.
     """
 
     name: str
-    model: Annotated[str, msgspec.Meta(min_length=1)]
+    model: str = ""
     engine: str = "auto"
     served_name: str | None = None
     port: int | None = None
@@ -45,6 +45,9 @@ class Wish(Record, frozen=True):
     flags: dict[str, SettingValue] = {}  # noqa: RUF012 - msgspec copies it
     environment: dict[str, str] = {}  # noqa: RUF012
     mounts: tuple[str, ...] = ()
+    health: str | None = None
+    ready_line: str | None = None
+    group: str | None = None
 
 
 class Setting(Record, frozen=True):
@@ -63,7 +66,8 @@ class Setting(Record, frozen=True):
 class Plan(Record, frozen=True):
     """How one service will run: every setting with its reason, and the memory it should need.
 
-    `plan_id` is a digest of everything that decides the launch. `port` 0 means a free one, picked at launch.
+    `plan_id` is a digest of everything that decides the launch. `port` 0 means a free one, picked at launch. `answers`:
+    clients may ask it for tokens, and so does the proof; else its health is all that is asked.
     """
 
     plan_id: str
@@ -81,6 +85,13 @@ class Plan(Record, frozen=True):
     image: str | None = None
     program: tuple[str, ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
+    answers: bool = True
+    group: str | None = None
+
+    @property
+    def is_engine(self) -> bool:
+        """Tells whether this is an engine whose file Stoker has, and no command of the user's."""
+        return self.engine != "command"
 
 
 class BudgetLine(Record, frozen=True):
@@ -147,3 +158,4 @@ class LaunchSpec(Record, frozen=True):
     environment: tuple[tuple[str, str], ...]
     health_path: str
     key_variable: str | None
+    ready_line: str | None = None

@@ -22,7 +22,8 @@ async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
     """Waits until the engine ends, and tells why it did."""
     how = await running.wait()
     running.close()
-    meaning = find(hands.plan.engine).explain(hands.log.tail(TELLING_LINES))
+    lines = hands.log.tail(TELLING_LINES)
+    meaning = find(hands.plan.engine).explain(lines) if hands.plan.is_engine else " ".join(lines[-1:])
     return machine.Exited(time.time(), f"the engine ended ({how})" + (f": {meaning}" if meaning else ""), launch=launch)
 
 

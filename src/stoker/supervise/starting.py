@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from pathlib import Path
 
 import msgspec
 
-from stoker.engines import find
 from stoker.errors import NotReadyInTime, Refused, StokerError
 from stoker.facts.machine.memory import read_holders
 from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
 from stoker.facts.model.read import read_digest
-from stoker.records import Handle, Service, say_bytes
+from stoker.launch.command import render_engine
+from stoker.records import Endpoint, Handle, LaunchSpec, Service, say_bytes
 from stoker.supervise import machine
 from stoker.supervise.guard import await_room, can_ever_fit, describe_shortage
 from stoker.supervise.hands import HOST, Hands, known
+from stoker.supervise.logs import RING_LINES
 from stoker.supervise.machine import Event
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
@@ -68,7 +70,7 @@ def _choose_port(hands: Hands) -> int:
 
 
 def _check_unchanged(hands: Hands) -> None:
-    if read_digest(Path(hands.plan.model_path)) != hands.plan.revision:
+    if hands.plan.model_path and read_digest(Path(hands.plan.model_path)) != hands.plan.revision:
         raise Refused(
             f"{hands.plan.model_path} is not the file that was planned for",
             why="its content changed, and answers would go out under the old revision",
@@ -79,10 +81,10 @@ def _check_unchanged(hands: Hands) -> None:
 async def await_health(hands: Hands, service: Service) -> Event:
     """Asks the engine for its health until it says yes."""
     endpoint = known(hands.endpoint)
-    health_path = find(hands.plan.engine).render(hands.plan, endpoint.port).health_path
+    spec = render_engine(hands.plan, endpoint.port)
     pause_s, limit_s = HEALTH_FIRST_POLL_S, hands.tools.limits.load_s
     end = time.monotonic() + limit_s
-    while not await hands.tools.is_healthy(endpoint, health_path):
+    while not await _says_ready(hands, endpoint, spec):
         if time.monotonic() > end:
             return machine.Unfit(time.time(), f"it did not load within {limit_s:g} s (load_s)", TIMED_OUT)
         await asyncio.sleep(pause_s)
@@ -90,8 +92,19 @@ async def await_health(hands: Hands, service: Service) -> Event:
     return machine.Healthy(time.time(), "the engine says it is ready, which proves nothing")
 
 
+async def _says_ready(hands: Hands, endpoint: Endpoint, spec: LaunchSpec) -> bool:
+    """Asks its health where it has one, else looks for the line of its log that says so."""
+    if spec.health_path:
+        return await hands.tools.is_healthy(endpoint, spec.health_path)
+    pattern = re.compile(spec.ready_line or "(?!)")
+    return any(pattern.search(line) for line in hands.log.tail(RING_LINES))
+
+
 async def prove(hands: Hands, service: Service) -> Event:
     """Asks for real tokens of the model by name."""
+    if not hands.plan.answers:
+        _measure_claim(hands)
+        return machine.Proved(time.time(), "it says that it is up; it is no model that could be asked for tokens")
     limit_s = hands.tools.limits.prove_s
     try:
         async with asyncio.timeout(limit_s):
