@@ -34,6 +34,10 @@ from stoker.records.launch import (
     UnitKind,
     UnitLaunch,
 )
+from stoker.records.loading import (
+    LoadRate,
+    ReadAheadResult,
+)
 from stoker.records.machine import (
     ContainerEngine,
     Disk,
@@ -148,6 +152,7 @@ __all__ = [
     "Level",
     "Lifetime",
     "Listener",
+    "LoadRate",
     "Machine",
     "MachineDetails",
     "Memory",
@@ -164,6 +169,7 @@ __all__ = [
     "Pool",
     "Proof",
     "Publish",
+    "ReadAheadResult",
     "ReadRate",
     "ReasoningKind",
     "Recipe",
