@@ -20,7 +20,8 @@ SERVER = "/usr/local/bin/llama-server"
 
 
 def plan_gguf(**changes: Any) -> Report:
-    return report_of("llamacpp", make_model(), **({"machine": GB10, "server": SERVER} | changes))
+    known: dict[str, Any] = {"machine": GB10, "server": SERVER} | changes
+    return report_of("llamacpp", make_model(), **known)
 
 
 def setting_of(report: Report, name: str) -> Setting:

@@ -11,21 +11,22 @@ from stoker.facts.machine.read_rate import BLOCK_BYTES, LARGE_BYTES, measure_fil
 from stoker.records import GIB, MIB, LoadRate
 from stoker.supervise.loading import PROBE_BYTES, measure_weights, say_load
 
+FASTER = "the loader takes the time, not the disk: `stoker rules --search loader` tells of faster ones"
+CACHED = "so part of it was in memory already or read in parallel"
+
 
 @pytest.mark.parametrize(
     ("load", "said"),
     [
         (
             LoadRate(66 * GIB, 606, 475_000_000),
-            "loaded 66.0 GiB in 606 s, 117 MB/s: 25 % of what the disk can (475 MB/s); the loader takes the time, not the disk: "
-            + "`stoker rules --search loader` tells of faster ones",
+            f"loaded 66.0 GiB in 606 s, 117 MB/s: 25 % of what the disk can (475 MB/s); {FASTER}",
         ),
         (LoadRate(60 * GIB, 30, 2_500_000_000), "loaded 60.0 GiB in 30 s, 2.1 GB/s: 86 % of what the disk can (2.5 GB/s)"),
         (LoadRate(8 * GIB, 20, None), "loaded 8.0 GiB in 20 s, 429 MB/s; what the disk can is unknown"),
         (
             LoadRate(8 * GIB, 4, 475_000_000),
-            "loaded 8.0 GiB in 4 s, 2.1 GB/s: faster than the disk was before (475 MB/s), "
-            + "so part of it was in memory already or read in parallel",
+            f"loaded 8.0 GiB in 4 s, 2.1 GB/s: faster than the disk was before (475 MB/s), {CACHED}",
         ),
         (LoadRate(80 * MIB, 0.2, 475_000_000), "loaded 80 MiB in less than a second"),
     ],
