@@ -14,6 +14,7 @@ from pathlib import Path
 
 from stoker.errors import StokerError
 from stoker.fetch.chunks import Chunk, Stage, open_chunks, say
+from stoker.fetch.page_cache import CachedFile
 from stoker.records import GIB, MIB, Memory, ReadAheadResult
 
 WINDOW_BYTES = 2 * GIB
@@ -66,10 +67,12 @@ class ReadAhead:
         began = time.monotonic()
         self.open()
         ended = None
-        while ended is None:
-            self._stop.wait(BUSY_S if self._in_flight() else IDLE_S)
-            ended = self.step()
-        self.close()
+        try:
+            while ended is None:
+                self._stop.wait(BUSY_S if self._in_flight() else IDLE_S)
+                ended = self.step()
+        finally:
+            self.close()
         return self.result(ended, time.monotonic() - began)
 
     def open(self) -> None:
@@ -137,7 +140,10 @@ class ReadAhead:
         self._held = [chunk for chunk in self._held if chunk.stage is Stage.HELD]
 
     def _survey(self) -> None:
-        """Finds the loader where it was not expected, and goes there; tries again to drop what was mapped."""
+        """Goes where the loader is; lets go of files that changed, and of what was mapped before."""
+        for file in {id(chunk.file): chunk.file for chunk in self._held}.values():
+            if change := file.changed():
+                self._give_up(file, change)
         found = [at for at, chunk in enumerate(self._chunks) if chunk.stage is Stage.WAITING and chunk.is_passed()]
         self._pass([self._chunks[at] for at in found])
         if found and not self._held_was_used:
@@ -185,7 +191,7 @@ class ReadAhead:
             if self._held_bytes() + chunk.size > allowed_bytes:
                 return
             if change := chunk.file.changed():
-                self._give_up(chunk, change)
+                self._give_up(chunk.file, change)
             elif chunk.is_passed():
                 self._pass([chunk])
             else:
@@ -195,18 +201,22 @@ class ReadAhead:
         try:
             chunk.read()
         except OSError as problem:
-            self._give_up(chunk, say(problem))
+            self._give_up(chunk.file, say(problem))
             return
         chunk.stage = Stage.HELD
         self._held.append(chunk)
         self._read += chunk.size
         self._most_held = max(self._most_held, self._held_bytes())
 
-    def _give_up(self, chunk: Chunk, why: str) -> None:
-        self._troubles.append(f"{chunk.file.path.name}: {why}")
-        for other in self._chunks:
-            if other.file is chunk.file and other.stage is Stage.WAITING:
-                other.stage = Stage.DONE
+    def _give_up(self, file: CachedFile, why: str) -> None:
+        """Has no more to do with a file; what was held of it would never be passed, nor arrive."""
+        self._troubles.append(f"{file.path.name}: {why}")
+        for chunk in self._chunks:
+            if chunk.file is file and chunk.stage in (Stage.WAITING, Stage.HELD):
+                if chunk.stage is Stage.HELD:
+                    self._drop(chunk)
+                chunk.stage = Stage.DONE
+        self._held = [chunk for chunk in self._held if chunk.stage is Stage.HELD]
 
     def _leave(self, chunk: Chunk) -> None:
         chunk.stage = Stage.DONE
