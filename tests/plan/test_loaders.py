@@ -97,6 +97,7 @@ def test_an_older_llama_cpp_gets_the_advice_and_no_switch_that_it_may_lack() -> 
         {"version": "b11549", "machine": PC},
         {"version": "b11549", "server": None},  # the embedded engine takes no such words
         {"version": "b11549", "flags": {"direct-io": True}},
+        {"version": "b11549", "environment": {"LLAMA_ARG_LOAD_MODE": "mmap"}},
     ],
 )
 def test_llama_cpp_is_left_alone_where_the_switch_is_unknown_unneeded_or_the_users(changes: dict[str, Any]) -> None:

@@ -17,7 +17,8 @@ from stoker.rules.match import match_rules, preferred
 
 ANY_PORT = 0
 # What decides how the file is read; llama.cpp takes one of them.
-LOADING = frozenset({"--load-mode", "--no-mmap", "--mmap", "--direct-io", "--mlock"})
+LOADING = frozenset({"--load-mode", "--no-mmap", "--mmap", "--direct-io", "--dio", "--mlock"})
+VARIABLE = "LLAMA_ARG_"  # llama-server takes $LLAMA_ARG_LOAD_MODE for --load-mode; a flag would win over it
 
 
 def plan_llamacpp(ground: Ground) -> tuple[Plan, Budget, tuple[Finding, ...]]:
@@ -41,7 +42,8 @@ def plan_llamacpp(ground: Ground) -> tuple[Plan, Budget, tuple[Finding, ...]]:
 
 def _with_preferred(plan: Plan, ground: Ground) -> Plan:
     """Adds the flags that rules prefer for a server of the user's and that nobody spoke of; the embedded one takes none."""
-    if not ground.wish.server or any(f"--{name}" in LOADING for name in ground.wish.flags):
+    said = (*ground.wish.flags, *(name.removeprefix(VARIABLE) for name in ground.wish.environment))
+    if not ground.wish.server or any("--" + name.lower().replace("_", "-") in LOADING for name in said):
         return plan
     found = preferred(ground.rules, ground.facts())
     known = {name: chosen for name, chosen in found.items() if name in LOADING and ground.knows(name)}
