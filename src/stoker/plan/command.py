@@ -68,5 +68,5 @@ def _check_pattern(pattern: str) -> None:
         raise Refused(
             f"`ready_line` is {pattern!r}, which is no pattern",
             why=str(problem),
-            next_step="write it as Python's regular expressions are, with a backslash before ( [ . * + ? where they are meant",
+            next_step="write it as Python's regular expressions are: a backslash before ( [ . * + ? that are meant",
         ) from problem

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from stoker.engines import find
 from stoker.engines.llamacpp import COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_BYTES
 from stoker.errors import Refused
 from stoker.plan.budget import CACHE, budget_of, cache_bytes, room_of
-from stoker.plan.choose import choose_plan
+from stoker.plan.choose import choose_plan, with_id
 from stoker.plan.ground import Ground
 from stoker.plan.situation import flag_facts, numbers_of
 from stoker.plan.written.flags import flags_of
-from stoker.records import Budget, BudgetLine, Finding, Plan
+from stoker.records import Budget, BudgetLine, Finding, Plan, Setting
 from stoker.rules.match import match_rules, preferred
 
 ANY_PORT = 0
+# What decides how the file is read; llama.cpp takes one of them.
+LOADING = frozenset({"--load-mode", "--no-mmap", "--mmap", "--direct-io", "--dio", "--mlock"})
+VARIABLE = "LLAMA_ARG_"  # llama-server takes $LLAMA_ARG_LOAD_MODE for --load-mode; a flag would win over it
 
 
 def plan_llamacpp(ground: Ground) -> tuple[Plan, Budget, tuple[Finding, ...]]:
@@ -26,13 +31,24 @@ def plan_llamacpp(ground: Ground) -> tuple[Plan, Budget, tuple[Finding, ...]]:
                 why="it would be ignored in silence",
                 next_step=f"leave `{name}` out, or serve with another engine",
             )
-    plan = choose_plan(wish, ground.model, ground.draft, ground.version)
+    plan = _with_preferred(choose_plan(wish, ground.model, ground.draft, ground.version), ground)
     words = find(plan.engine).render(plan, ANY_PORT).argv
     said = {name: values if len(values) > 1 else (values or (True,))[0] for name, values in flags_of(words).items()}
     facts = ground.facts() | flag_facts(said)
     # The embedded engine takes no flags beyond its settings, so only a server of the user's can be told to do otherwise.
     findings = match_rules(ground.rules, facts | numbers_of(facts)) if wish.server else []
     return plan, _budget(ground, plan), tuple(findings)
+
+
+def _with_preferred(plan: Plan, ground: Ground) -> Plan:
+    """Adds the flags that rules prefer for a server of the user's and that nobody spoke of; the embedded one takes none."""
+    said = (*ground.wish.flags, *(name.removeprefix(VARIABLE) for name in ground.wish.environment))
+    if not ground.wish.server or any("--" + name.lower().replace("_", "-") in LOADING for name in said):
+        return plan
+    found = preferred(ground.rules, ground.facts())
+    known = {name: chosen for name, chosen in found.items() if name in LOADING and ground.knows(name)}
+    flags = tuple(Setting(name, value, rule.title, rule.id) for name, (value, rule) in known.items())
+    return with_id(msgspec.structs.replace(plan, plan_id="", settings=(*plan.settings, *flags))) if flags else plan
 
 
 def _budget(ground: Ground, plan: Plan) -> Budget:

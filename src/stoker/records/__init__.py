@@ -34,6 +34,10 @@ from stoker.records.launch import (
     UnitKind,
     UnitLaunch,
 )
+from stoker.records.loading import (
+    LoadRate,
+    ReadAheadResult,
+)
 from stoker.records.machine import (
     ContainerEngine,
     Disk,
@@ -159,6 +163,7 @@ __all__ = [
     "Level",
     "Lifetime",
     "Listener",
+    "LoadRate",
     "Loading",
     "LogForm",
     "Machine",
@@ -177,6 +182,7 @@ __all__ = [
     "Pool",
     "Proof",
     "Publish",
+    "ReadAheadResult",
     "ReadRate",
     "ReasoningKind",
     "Recipe",

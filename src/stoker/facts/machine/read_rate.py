@@ -70,13 +70,13 @@ def _walk(folder: Path) -> Iterable[os.DirEntry[str]]:
         yield from (entry for entry in found if entry.is_file(follow_symlinks=False))
 
 
-def measure_file(file: Path, limit_bytes: int = LIMIT_BYTES, limit_s: float = LIMIT_S) -> ReadRate:
-    """Returns how fast the file was read until one of the limits was reached; raises OSError."""
+def measure_file(file: Path, limit_bytes: int = LIMIT_BYTES, limit_s: float = LIMIT_S, from_bytes: int = 0) -> ReadRate:
+    """Returns how fast the file was read from a place on until one of the limits was reached; raises OSError."""
     descriptor, direct = _open(file)
     try:
         if not direct:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        read_bytes, seconds = _read(descriptor, limit_bytes, limit_s)
+        read_bytes, seconds = _read(descriptor, limit_bytes, limit_s, place=from_bytes - from_bytes % BLOCK_BYTES)
     finally:
         os.close(descriptor)
     return ReadRate(int(read_bytes / max(seconds, 1e-9)), read_bytes, round(seconds, 3), direct, str(file))
@@ -96,8 +96,10 @@ def _open(file: Path) -> tuple[int, bool]:
     return descriptor, True
 
 
-def _read(descriptor: int, limit_bytes: int, limit_s: float, block_bytes: int = BLOCK_BYTES) -> tuple[int, float]:
-    done, place = 0, 0
+def _read(
+    descriptor: int, limit_bytes: int, limit_s: float, block_bytes: int = BLOCK_BYTES, place: int = 0
+) -> tuple[int, float]:
+    done = 0
     began = time.perf_counter()
     with mmap.mmap(-1, block_bytes) as block:  # O_DIRECT wants memory that begins on a page
         while done < limit_bytes and time.perf_counter() - began < limit_s:
