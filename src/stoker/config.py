@@ -50,6 +50,7 @@ class LimitsConfig(Record, frozen=True):
     settle_s: Seconds = 120.0
     restart_window_s: Seconds = 600.0
     restarts: Count = 3
+    switch_cooldown_s: Seconds = 10.0
     memory_floor_bytes: Bytes = 512 * MIB
     log_bytes: Bytes = 16 * MIB
 

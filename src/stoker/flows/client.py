@@ -16,7 +16,7 @@ import msgspec
 from stoker.config import SERVICE_NAME, Paths
 from stoker.errors import BY_EXIT_CODE, StokerError, WrongUse
 from stoker.flows.ownership import read_owner
-from stoker.records import Record, ServiceView, State, StatusView, Wish
+from stoker.records import Record, ServiceView, State, StatusView, SwitchView, Wish
 
 CALL_LIMIT_S = 60.0
 QUICK_LIMIT_S = 5.0
@@ -58,6 +58,18 @@ class Daemon:
     def down(self, name: str) -> ServiceView:
         """Asks for a service to stop."""
         return self._call("POST", f"{_path_of(name)}/down", None, ServiceView)
+
+    def switch(self, wish: Wish) -> SwitchView:
+        """Begins to put a service in the place of those that leave it no room."""
+        return self._call("POST", "/api/switch", wish, SwitchView)
+
+    def rollback(self, name: str) -> SwitchView:
+        """Begins to bring a service back to its former plan."""
+        return self._call("POST", f"{_path_of(name)}/rollback", None, SwitchView)
+
+    def await_switch(self, seen: int, limit_s: float = 20.0) -> SwitchView:
+        """Returns the switch once it has more steps than were seen, or as it is after the limit."""
+        return self._call("GET", f"/api/switch?{urlencode({'seen': seen, 'limit_s': limit_s})}", None, SwitchView)
 
     def wait(self, name: str, seen: State, limit_s: float = 20.0) -> ServiceView:
         """Returns the service once its state is another than the one seen, or as it is after the limit."""

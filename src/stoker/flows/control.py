@@ -9,9 +9,9 @@ import psutil
 from stoker import __version__
 from stoker.box import clock_s
 from stoker.config import Paths
-from stoker.errors import Refused
+from stoker.errors import Refused, WrongUse
 from stoker.flows.planning import make_plan
-from stoker.records import DaemonView, GatewayView, ServiceView, State, StatusView, Wish
+from stoker.records import DaemonView, GatewayView, ServiceView, State, StatusView, SwitchView, Wish
 from stoker.store.services import ServiceStore
 from stoker.supervise.supervisor import Supervisor
 
@@ -51,6 +51,29 @@ class Control:
                     why="a request names a model, and one name must mean one model",
                     next_step=f"give one of them another `served_name`, or `stoker down {name} --forget`",
                 )
+
+    async def switch(self, wish: Wish) -> SwitchView:
+        """Plans a wish and begins to put it in the place of those that leave it no room."""
+        plan = await asyncio.to_thread(make_plan, wish)
+        self._check_names(plan.service, plan.model)
+        return await self._supervisor.switch(plan)
+
+    async def rollback(self, name: str) -> SwitchView:
+        """Begins to bring a service back to the plan by which it was READY before this one."""
+        owner = self._supervisor.find(name)
+        former = [plan for plan in owner.good if plan.plan_id != owner.plan.plan_id]
+        if not former:
+            raise Refused(
+                f"{name} was never READY by another plan than this one", next_step=f"`stoker plan {name}` shows it"
+            )
+        return await self._supervisor.switch(former[-1])
+
+    async def await_switch(self, seen: int, limit_s: float) -> SwitchView:
+        """Returns the last switch once it has more steps than were seen; raises WrongUse where there was none."""
+        view = await self._supervisor.switcher.await_change(seen, limit_s)
+        if view is None:
+            raise WrongUse("there was no switch since the daemon began", next_step="`stoker switch SERVICE` makes one")
+        return view
 
     async def down(self, name: str) -> ServiceView:
         """Asks for a service to stop; the state returned is the first that follows."""

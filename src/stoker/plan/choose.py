@@ -59,6 +59,7 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
         memory_need_bytes=need_bytes,
         memory_because=memory_because,
         engine_version=engine_version,
+        group=wish.group,
     )
     return with_id(plan)
 

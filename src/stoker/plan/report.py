@@ -102,6 +102,7 @@ def _plan(ground: Ground, served: Served) -> Plan:
             memory_need_bytes=budget.total_bytes,
             memory_because=parts,
             engine_version=ground.version,
+            group=ground.wish.group,
             image=wish.image,
             program=wish.program,
             mounts=tuple((one.partition(":")[0], one.partition(":")[2]) for one in wish.mounts),

@@ -102,6 +102,7 @@ from stoker.records.service import (
     WITHOUT_ENGINE,
     Endpoint,
     Handle,
+    Measured,
     Proof,
     SavedService,
     Service,
@@ -122,6 +123,8 @@ from stoker.records.views import (
     GatewayView,
     ServiceView,
     StatusView,
+    SwitchOutcome,
+    SwitchView,
 )
 
 __all__ = [
@@ -168,6 +171,7 @@ __all__ = [
     "LogForm",
     "Machine",
     "MachineDetails",
+    "Measured",
     "Memory",
     "MemoryHolder",
     "MissingFile",
@@ -210,6 +214,8 @@ __all__ = [
     "State",
     "StatusView",
     "Suggestion",
+    "SwitchOutcome",
+    "SwitchView",
     "Test",
     "Timeline",
     "TimelineView",

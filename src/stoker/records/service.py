@@ -65,12 +65,21 @@ class Service(Record, frozen=True):
     restarts: tuple[float, ...] = ()
 
 
+class Measured(Record, frozen=True):
+    """The most memory that a start by one plan took, from before it until its first answer."""
+
+    plan_id: str
+    claim_bytes: int
+
+
 class SavedService(Record, frozen=True):
-    """A service as the store keeps it."""
+    """A service as the store keeps it; `good` are the last plans by which it was READY, the newest last."""
 
     plan: Plan
     service: Service
     handle: Handle | None = None
+    good: tuple[Plan, ...] = ()
+    measured: Measured | None = None
 
 
 class Proof(Record, frozen=True):

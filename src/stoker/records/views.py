@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from stoker.records.base import Record
 from stoker.records.service import State
+
+SwitchOutcome = Literal["ready", "rolled back", "failed"]
 
 
 class ServiceView(Record, frozen=True):
@@ -22,9 +26,28 @@ class ServiceView(Record, frozen=True):
     restarts: int
     plan_id: str
     exit_code: int
+    answers: bool = True
     engine_version: str | None = None
     awaits: str | None = None
     warnings: tuple[str, ...] = ()
+
+
+class SwitchView(Record, frozen=True):
+    """A switch to a service: who goes for it, what was done so far, and how it ended (None: it is under way).
+
+    `since`, `ended` and `waits_until` are seconds since the epoch.
+    """
+
+    service: str
+    since: float
+    goes: tuple[str, ...]
+    plan_id: str
+    steps: tuple[str, ...] = ()
+    waits_until: float | None = None
+    outcome: SwitchOutcome | None = None
+    why: str = ""
+    exit_code: int = 0
+    ended: float | None = None
 
 
 class GatewayView(Record, frozen=True):

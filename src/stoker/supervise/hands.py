@@ -11,7 +11,7 @@ from typing import TypeVar
 from stoker.config import LimitsConfig, Paths
 from stoker.errors import StokerError
 from stoker.facts.machine.memory import read_holders
-from stoker.records import BEING_STARTED, Endpoint, Handle, Memory, Plan, Proof, Service, State
+from stoker.records import BEING_STARTED, Endpoint, Handle, Measured, Memory, Plan, Proof, Service, State
 from stoker.supervise.guard import say_holders
 from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
@@ -21,6 +21,8 @@ from stoker.supervise.watchdog import Launch, Watchdog
 
 HOST = "127.0.0.1"
 LOG_PAUSE_S = 0.5
+# Weights that are mapped count as available all the while: what was taken beside them says too little of the need.
+MEASURED_SHARE = 0.5
 T = TypeVar("T")
 
 
@@ -55,6 +57,8 @@ class Hands:
         self._save = save
         self.has_turn = False
         self.last_available_bytes: int | None = None
+        self.low_bytes: int | None = None
+        self.measured: Measured | None = None
         self._watchdog = Watchdog(tools.limits.memory_floor_bytes)
         self._log_read_s = 0.0
         self.hurry = False
@@ -66,6 +70,14 @@ class Hands:
             return None
         plan = self.plan
         return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port)
+
+    @property
+    def need_bytes(self) -> int:
+        """What a start has to find free: what the last one took, where that was by the same plan, else as planned."""
+        planned_bytes, last = self.plan.memory_need_bytes, self.measured
+        if last is None or last.plan_id != self.plan.plan_id or last.claim_bytes < planned_bytes * MEASURED_SHARE:
+            return planned_bytes
+        return last.claim_bytes
 
     @property
     def runtime(self) -> Runtime:
@@ -98,6 +110,7 @@ class Hands:
         except StokerError:  # no file can be opened for the moment: the last sample stands
             return None
         self.last_available_bytes = memory.available_bytes
+        self.low_bytes = min(self.low_bytes or memory.available_bytes, memory.available_bytes)
         why = self._judge(now_s, memory, service, may_go)
         if why is None:
             return None
@@ -107,7 +120,7 @@ class Hands:
 
     def _judge(self, now_s: float, memory: Memory, service: Service, may_go: bool) -> str | None:
         if service.state in BEING_STARTED and self.handle is not None:
-            launch = Launch(self.handle.memory_before_bytes, self.plan.memory_need_bytes)
+            launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
             return self._watchdog.judge_launch(now_s, memory, launch)
         why = self._watchdog.judge_serving(now_s, memory)
         return why if service.state is State.READY and may_go else None

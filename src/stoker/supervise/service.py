@@ -27,6 +27,7 @@ from stoker.supervise.runtimes import Running
 from stoker.supervise.waits import describe_wait
 
 SAMPLE_S, LAUNCH_SAMPLE_S = 0.5, 0.025  # a launch can take gigabytes in a second
+GOOD_PLANS = 3
 ITS_TURN = "its turn; one service is started at a time"
 NOTHING_TO_STOP = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
 TAKEN_BACK = frozenset({State.STARTING, State.LOADING, State.PROVING, State.READY})
@@ -45,8 +46,10 @@ class ServiceOwner:
     ) -> None:
         self.service = saved.service
         self._may_go = may_go
+        self.good = saved.good
         self._next_plan = saved.plan
         self._hands = Hands(saved.plan, tools, self._save, saved.handle)
+        self._hands.measured = saved.measured
         self._policy = Policy(tools.limits.restarts, tools.limits.restart_window_s)
         self._write = save
         self._store_problem: str | None = None
@@ -60,6 +63,13 @@ class ServiceOwner:
     def plan(self) -> Plan:
         """How the service runs, or will run next."""
         return self._hands.plan
+
+    @property
+    def held_bytes(self) -> int:
+        """What would come back if the engine stopped: the most of what was planned, measured and is resident."""
+        running, handle = self._hands.running, self._hands.handle
+        resident_bytes = (running.memory_bytes() if running else None) or 0
+        return max(self._hands.need_bytes, resident_bytes, handle.memory_claim_bytes if handle else 0)
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -153,6 +163,8 @@ class ServiceOwner:
         self.service, job = step(before, event, self._policy)
         if self.service is before:
             return
+        if self.service.state is State.READY and self.plan not in self.good[-1:]:
+            self.good = (*(one for one in self.good if one != self.plan), self.plan)[-GOOD_PLANS:]
         self._save()
         if self.service.state is not before.state:
             self._enter(job, tasks)
@@ -185,7 +197,9 @@ class ServiceOwner:
     def _save(self) -> None:
         # While an engine runs its own plan is kept, so that it can be taken back; else the one that comes next.
         plan = self._hands.plan if self.service.state in TAKEN_BACK else self._next_plan
-        self._store_problem = self._write(SavedService(plan, self.service, self._hands.handle))
+        self._store_problem = self._write(
+            SavedService(plan, self.service, self._hands.handle, self.good, self._hands.measured)
+        )
 
     def tail(self, count: int) -> list[str]:
         """Returns the last lines that the engine printed."""
@@ -212,5 +226,6 @@ class ServiceOwner:
             restarts=len(service.restarts),
             plan_id=self.plan.plan_id,
             exit_code=service.code,
+            answers=self.plan.answers,
             warnings=tuple(problem for problem in problems if problem),
         )

@@ -14,7 +14,7 @@ from stoker.facts.machine.memory import read_holders
 from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
 from stoker.facts.model.read import read_digest
 from stoker.launch.command import render_engine
-from stoker.records import Endpoint, Handle, LaunchSpec, Service, say_bytes
+from stoker.records import Endpoint, Handle, LaunchSpec, Measured, Service, say_bytes
 from stoker.supervise import machine
 from stoker.supervise.guard import await_room, can_ever_fit, describe_shortage
 from stoker.supervise.hands import HOST, Hands, known
@@ -35,7 +35,7 @@ async def await_memory(hands: Hands, service: Service) -> Event:
     hands.waits_for_turn = hands.tools.turn.locked()
     await hands.tools.turn.acquire()
     hands.has_turn, hands.waits_for_turn = True, False
-    need_bytes, limits = hands.plan.memory_need_bytes, hands.tools.limits
+    need_bytes, limits = hands.need_bytes, hands.tools.limits
     if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, hands.tools.read_memory):
         return machine.MemoryFree(time.time(), f"{say_bytes(need_bytes)} are free for it")
     memory = hands.tools.read_memory()
@@ -52,6 +52,7 @@ async def spawn(hands: Hands, service: Service) -> Event:
     _check_unchanged(hands)
     marker = f"{hands.tools.instance}/{hands.plan.service}/{service.launch}"
     before_bytes = hands.tools.read_memory().available_bytes
+    hands.low_bytes = None
     hands.keep(Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes))
     hands.log.begin()
     start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
@@ -129,6 +130,10 @@ async def _ends_soon(hands: Hands) -> bool:
 
 
 def _measure_claim(hands: Hands) -> None:
-    if hands.handle is not None and hands.handle.memory_claim_bytes == 0:
-        taken_bytes = hands.handle.memory_before_bytes - hands.tools.read_memory().available_bytes
-        hands.handle = msgspec.structs.replace(hands.handle, memory_claim_bytes=max(0, taken_bytes))
+    handle, available_bytes = hands.handle, hands.tools.read_memory().available_bytes
+    if handle is None or handle.memory_claim_bytes:
+        return
+    before_bytes = handle.memory_before_bytes
+    hands.handle = msgspec.structs.replace(handle, memory_claim_bytes=max(0, before_bytes - available_bytes))
+    least_bytes = min(available_bytes, available_bytes if hands.low_bytes is None else hands.low_bytes)
+    hands.measured = Measured(hands.plan.plan_id, max(0, before_bytes - least_bytes))

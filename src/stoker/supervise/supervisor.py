@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterable
 
 from stoker.errors import Refused, WrongUse
-from stoker.records import BEING_STARTED, RESTING, Plan, SavedService, Service, ServiceView, State
+from stoker.plan.room import Claim, to_stop
+from stoker.records import BEING_STARTED, RESTING, Plan, SavedService, Service, ServiceView, State, SwitchView, say_bytes
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
 from stoker.supervise.service import ServiceOwner
+from stoker.supervise.switching import Switcher, is_beside
 
 ORPHAN_GRACE_S = 5.0
 KILL_LIMIT_S = 10.0
@@ -28,6 +30,7 @@ class Supervisor:
         self._tasks: asyncio.TaskGroup | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
         self._is_ready = asyncio.Event()
+        self.switcher = Switcher(self, tools.limits.switch_cooldown_s)
 
     async def run(self) -> None:
         """Ends what a former daemon left without an owner, then runs all services until cancelled."""
@@ -55,12 +58,58 @@ class Supervisor:
         return all(other.since <= owner.service.since for other in others if other.state is State.READY)
 
     async def start(self, plan: Plan, why: str) -> ServiceOwner:
-        """Asks for a service to run by this plan, and returns its owner once the state shows it."""
+        """Asks for a service to run by this plan, and returns its owner once the state shows it.
+
+        Raises Refused where another service of its group is up.
+        """
         await self._is_ready.wait()
+        self._check_group(plan)
         owner = self.owners.get(plan.service) or self._add(plan)
         owner.ask_start(plan, why)
         await owner.await_handled()
         return owner
+
+    def _check_group(self, plan: Plan) -> None:
+        if others := [owner.plan.service for owner in self._busy(plan.service) if is_beside(plan, owner.plan)]:
+            raise Refused(
+                f"{others[0]} is up, and of the group `{plan.group}` only one service may be",
+                next_step=f"`stoker switch {plan.service}` stops it first; `stoker down {others[0]}` does so alone",
+            )
+
+    def _busy(self, but_not: str) -> list[ServiceOwner]:
+        """Returns the owners of all other services that have an engine, or are about to."""
+        gone = (State.STOPPED, State.FAILED)
+        return [one for name, one in self.owners.items() if name != but_not and one.service.state not in gone]
+
+    async def switch(self, plan: Plan) -> SwitchView:
+        """Begins to put a service in the place of those that leave it no room, or are of its group."""
+        await self._is_ready.wait()
+        if self._tasks is None:
+            raise Refused("the daemon is ending")
+        view = self.switcher.begin(plan, self.who_goes(plan))
+        self._tasks.create_task(self.switcher.run(plan))
+        return view
+
+    def who_goes(self, plan: Plan) -> tuple[str, ...]:
+        """Returns the services that have to stop for a plan; raises Refused where not even that makes room."""
+        busy = self._busy(plan.service)
+        group = [owner for owner in busy if is_beside(plan, owner.plan)]
+        back_bytes = sum(owner.held_bytes for owner in group)
+        own = self.owners.get(plan.service)
+        if own is not None and own.service.state not in (State.STOPPED, State.FAILED):
+            back_bytes += own.held_bytes
+        claims = [Claim(owner.plan.service, owner.held_bytes) for owner in busy if owner not in group]
+        need_bytes = plan.memory_need_bytes + self._tools.limits.memory_floor_bytes
+        memory = self._tools.read_memory()
+        more = to_stop(need_bytes, min(memory.total_bytes, memory.available_bytes + back_bytes), claims)
+        if more is None:
+            raise Refused(
+                f"{plan.service} needs {say_bytes(need_bytes)} with what is kept for the system,"
+                " and there would not be as much if all services stopped",
+                why=f"{say_bytes(memory.available_bytes)} of {say_bytes(memory.total_bytes)} are available now",
+                next_step="end other programs, or plan for less: a smaller model, context or number of requests",
+            )
+        return (*(owner.plan.service for owner in group), *more)
 
     def _add(self, plan: Plan) -> ServiceOwner:
         fresh = SavedService(plan, Service(State.STOPPED, time.time(), "it is new"))

@@ -30,6 +30,16 @@ def make_app(control: Control) -> App:
     async def up(request: Request) -> Response:
         return _json(await control.up(await _read_wish(request)))
 
+    async def switch(request: Request) -> Response:
+        return _json(await control.switch(await _read_wish(request)))
+
+    async def rollback(request: Request) -> Response:
+        return _json(await control.rollback(request.path_params["name"]))
+
+    async def await_switch(request: Request) -> Response:
+        limit_s = min(_number(request, "limit_s", WAIT_LIMIT_S), WAIT_LIMIT_S)
+        return _json(await control.await_switch(int(_number(request, "seen", 0)), limit_s))
+
     async def down(request: Request) -> Response:
         return _json(await control.down(request.path_params["name"]))
 
@@ -53,6 +63,9 @@ def make_app(control: Control) -> App:
         Route("/api/status", status),
         Route("/api/services", up, methods=["POST"]),
         Route("/api/services/{name}/down", down, methods=["POST"]),
+        Route("/api/services/{name}/rollback", rollback, methods=["POST"]),
+        Route("/api/switch", switch, methods=["POST"]),
+        Route("/api/switch", await_switch),
         Route("/api/services/{name}", forget, methods=["DELETE"]),
         Route("/api/services/{name}/wait", wait),
         Route("/api/services/{name}/logs", logs),

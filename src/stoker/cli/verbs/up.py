@@ -61,6 +61,8 @@ def up(target: str | None, as_json: bool, **options: object) -> None:
     if as_json:
         say_json(view)
         return
+    if not view.answers:
+        return
     _prove(daemon, view)
     _say_next(daemon, view, str(paths.key_file))
 

@@ -1,0 +1,37 @@
+"""`stoker switch`: put a service in the place of others."""
+
+from __future__ import annotations
+
+import click
+
+HELP = """Put a service in the place of those that leave it no room or are of its group, and wait until it has answered.
+
+Those that go may end the requests they are answering (limits.drain_s), then stop; the service starts once their memory is
+back. If it does not become READY, what ran before is started again, and the exit code tells.
+
+TARGET is what `stoker up` takes.
+
+\b
+Example:
+  stoker switch coder
+  stoker switch voxtral --json
+"""
+
+
+@click.command(help=HELP, short_help="Stop what is in the way, then serve; roll back if that fails.")
+@click.argument("target")
+@click.option("--json", "as_json", is_flag=True, help="Print how the switch ended as JSON.")
+def switch(target: str, as_json: bool) -> None:
+    """Begins the switch and shows its steps."""
+    from stoker.cli.switch_text import show_switch
+    from stoker.config import find_paths, read_config
+    from stoker.flows.planning import find_wish
+    from stoker.flows.up import ensure_daemon
+
+    paths = find_paths()
+    wish = find_wish(target, read_config(paths.config))
+    daemon = ensure_daemon(paths)
+    show_switch(daemon, daemon.switch(wish), as_json)
+
+
+COMMAND = switch
