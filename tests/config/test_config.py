@@ -45,7 +45,7 @@ def test_everything_that_a_file_says_is_read(file: Path) -> None:
     ("text", "parts"),
     [
         ("[gatway]\n", ["unknown key `gatway`", "did you mean `gateway`?"]),
-        ("colour = 1\n", ["unknown key `colour`", "known here: gateway, limits, service"]),
+        ("colour = 1\n", ["unknown key `colour`", "known here: fetch, gateway, limits, service"]),
         ("[gateway]\nprot = 1\n", ["unknown key `gateway.prot`", "did you mean `port`?"]),
         ("[limits]\nrestart = 1\n", ["unknown key `limits.restart`", "did you mean `restarts`?"]),
         ('[service.a]\nmodle = "x"\n', ["unknown key `service.a.modle`", "did you mean `model`?", "ignored in silence"]),

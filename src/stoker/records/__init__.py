@@ -11,6 +11,14 @@ from stoker.records.base import (
     Record,
     say_bytes,
 )
+from stoker.records.fetch import (
+    Completed,
+    Fetched,
+    FetchSettings,
+    FetchView,
+    LeftOut,
+    Pin,
+)
 from stoker.records.flags import (
     CatalogChanges,
     Changed,
@@ -125,6 +133,7 @@ __all__ = [
     "Catalog",
     "CatalogChanges",
     "Changed",
+    "Completed",
     "ContainerEngine",
     "ContainerLaunch",
     "DaemonView",
@@ -132,6 +141,9 @@ __all__ = [
     "Endpoint",
     "Environment",
     "Evidence",
+    "FetchSettings",
+    "FetchView",
+    "Fetched",
     "Finding",
     "Flag",
     "FlagMatch",
@@ -145,6 +157,7 @@ __all__ = [
     "InstallView",
     "InstalledEngine",
     "LaunchSpec",
+    "LeftOut",
     "Level",
     "Lifetime",
     "Listener",
@@ -160,6 +173,7 @@ __all__ = [
     "NearCatalog",
     "Overlay",
     "Pairs",
+    "Pin",
     "Plan",
     "Pool",
     "Proof",
