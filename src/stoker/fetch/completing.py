@@ -33,11 +33,11 @@ def completed_folder(root: Path, snapshot: Path) -> Path:
     return root / Path(*snapshot.parts[-3:])
 
 
-def read_completed(folder: Path, names: Iterable[str]) -> tuple[Completed, ...]:
-    """Returns the files with which a folder was completed before; none unless all these names are among them."""
+def read_completed(folder: Path) -> tuple[Completed, ...]:
+    """Returns the files with which a folder was completed before; none where one of them is gone."""
     pin = read_pin(folder)
-    done = {one.name for one in pin.completed if (folder / one.name).is_file()} if pin else set[str]()
-    return pin.completed if pin and set(names) <= done else ()
+    is_there = pin is not None and all((folder / one.name).is_file() for one in pin.completed)
+    return pin.completed if pin and is_there else ()
 
 
 def write_links(snapshot: Path, folder: Path) -> None:

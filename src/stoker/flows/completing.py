@@ -48,20 +48,23 @@ def complete(wire: Wire, listing: Listing, path: Path, root: Path | None, consen
     """Returns where the complete model is, with notes for the person; a GGUF lacks nothing that could be added."""
     if path.is_file():
         return Done(path), []
-    gaps = find_gaps(read_model(path), listing.repository)
-    if not gaps:
-        return Done(path), []
     wire.patience.stop.clear()  # the team that fetched the release has ended
     ask = Ask(wire, listing, path, root, consent)
     folder = completed_folder(root, path) if root else path
-    if earlier := read_completed(folder, [gap.name for own in gaps.values() for gap in own]):
-        write_links(path, folder)
-        return Done(folder, earlier), []
-    done, notes = Done(path), list[str]()
-    for source, own in gaps.items():
-        done, more = _fill(ask, source, own, done, folder)
+    done, notes = _earlier(path, folder), list[str]()
+    for source, gaps in find_gaps(read_model(done.path), listing.repository).items():
+        done, more = _fill(ask, source, gaps, done, folder)
         notes += more
-    return done, notes
+    still = (missing for missing in read_model(done.path).missing if missing.name not in done.lacks)
+    return done, [*notes, *(f"{missing.name} is missing, and no repository is known to have it" for missing in still)]
+
+
+def _earlier(path: Path, folder: Path) -> Done:
+    """Returns what an earlier fetch completed, with the release's files as they are now."""
+    earlier = read_completed(folder)
+    if earlier and folder != path:
+        write_links(path, folder)
+    return Done(folder if earlier else path, earlier)
 
 
 def _fill(ask: Ask, source: str, gaps: list[MissingFile], done: Done, folder: Path) -> tuple[Done, list[str]]:
@@ -70,16 +73,15 @@ def _fill(ask: Ask, source: str, gaps: list[MissingFile], done: Done, folder: Pa
     except StokerError as problem:
         return done._replace(lacks=(*done.lacks, *(gap.name for gap in gaps))), [_unreachable(gaps, source, problem)]
     files = choose_gap_files(base, gaps)
-    notes = [f"{gap.name} is missing, and {source} has none either" for gap in gaps if gap.name not in _names(files)]
     if not files:
-        return done, notes
+        return done, []
     if not ask.consent(_question(ask, source, files, gaps)):
         lacks = (*done.lacks, *_names(files))
-        return done._replace(lacks=lacks), [*notes, _declined(ask, source, files)]
+        return done._replace(lacks=lacks), [_declined(ask, source, files)]
     added = _add(ask, base, files, folder)
-    where = f"; {folder} holds them with the release's own files" if ask.root else ""
-    notes.append(f"{', '.join(_names(files))} taken from {source} at {base.revision[:12]}{where}; the cache is as it was")
-    return Done(folder, (*done.completed, *added), done.lacks), notes
+    where = f"; {folder} holds them beside the release's own files, and the hub's cache is as it was" if ask.root else ""
+    note = f"{', '.join(_names(files))} taken from {source} at {base.revision[:12]}{where}"
+    return Done(folder, (*done.completed, *added), done.lacks), [note]
 
 
 def _add(ask: Ask, base: Listing, files: list[HubFile], folder: Path) -> tuple[Completed, ...]:
