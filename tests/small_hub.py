@@ -24,7 +24,7 @@ class Fault:
     """What goes wrong with the next requests whose path holds `where`; all of it by default only once.
 
     `status` answers so; `cut_at` closes the connection after so many bytes of the body; `hold_at` stops sending there until
-    `release` is set; `content` is sent instead of the file's; `no_range` ignores ranges; `then` is called when it strikes.
+    `release` is set; `content` is sent instead of the file's; `no_range` ignores ranges; `at_hold` is called when it holds.
     """
 
     where: str
@@ -37,7 +37,7 @@ class Fault:
     no_range: bool = False
     release: threading.Event = field(default_factory=threading.Event)
     struck: threading.Event = field(default_factory=threading.Event)
-    then: Callable[[], None] = lambda: None
+    at_hold: Callable[[], None] = lambda: None
 
 
 @dataclass
@@ -71,6 +71,8 @@ class Hub:
         self.asked: list[Asked] = []
         self.sent: Counter[str] = Counter()
         self.lock = threading.Lock()
+        self.xet_hashes: dict[str, str] = {}  # by SHA-256
+        self.xet_store = ""
         self.servers = {name: _Server((host, 0), _handler(self, name)) for name in ("hub", "store")}
         for server in self.servers.values():
             threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -161,7 +163,6 @@ def _handler(hub: Hub, server: str) -> type[BaseHTTPRequestHandler]:
             fault = hub.strike(path)
             if fault:
                 fault.struck.set()
-                fault.then()
             if fault and fault.status:
                 self.answer(fault.status, b"{}", fault.headers)
             elif path.startswith("/api/models/"):
@@ -175,6 +176,10 @@ def _handler(hub: Hub, server: str) -> type[BaseHTTPRequestHandler]:
             self.do_GET()
 
         def list_files(self, path: str, token: str | None) -> None:
+            if "/xet-read-token/" in path:
+                far = {"X-Xet-Cas-Url": hub.xet_store, "X-Xet-Access-Token": "xet", "X-Xet-Token-Expiration": "4000000000"}
+                self.answer(200, b"{}", far)
+                return
             name, _, asked = path.partition("/revision/")
             repository = self.permitted(name, token)
             if repository is None:
@@ -210,8 +215,11 @@ def _handler(hub: Hub, server: str) -> type[BaseHTTPRequestHandler]:
             elif file.endswith(LARGE):
                 digest = hashlib.sha256(content).hexdigest()
                 port = hub.servers["store"].server_address[1]
-                headers = {"Location": f"http://127.0.0.1:{port}/store/{digest}", "X-Repo-Commit": commit,
+                headers = {"Location": f"http://localhost:{port}/store/{digest}", "X-Repo-Commit": commit,
                            "X-Linked-Etag": f'"{digest}"', "X-Linked-Size": str(len(content))}  # fmt: skip
+                if digest in hub.xet_hashes:
+                    headers["X-Xet-Hash"] = hub.xet_hashes[digest]
+                    headers["X-Xet-Refresh-Route"] = f"{hub.url}/api/models/{name}/xet-read-token/{commit}"
                 self.answer(302, b"", headers)
             else:
                 self.send_file(file, content, fault)
@@ -240,6 +248,7 @@ def _handler(hub: Hub, server: str) -> type[BaseHTTPRequestHandler]:
                     return
                 if held is not None and offset >= held:
                     self.wfile.flush()
+                    fault.at_hold()
                     fault.release.wait(LIMIT_S)
                     held = None
                 self.wfile.write(body[offset : offset + BLOCK])

@@ -117,7 +117,7 @@ def test_a_failing_hub_is_asked_again_and_then_given_up(user: Home, hub: Hub, sh
 
 def test_a_stall_is_ended_by_a_named_limit_and_taken_up(user: Home, hub: Hub, shard: Path) -> None:
     hub.fail("/store/", hold_at=4 * BLOCK)
-    assert "ReadTimeout" in user.run("fetch", REPOSITORY, *QUICK).stderr
+    assert "nothing came for 0.5 s (limit `stall_s`)" in user.run("fetch", REPOSITORY, *QUICK).stderr
     assert arrived(user, hub, shard)
     assert ranges(hub)[1] == f"bytes={4 * BLOCK}-"
 
@@ -182,6 +182,11 @@ def test_a_hub_that_nobody_answers_for_is_named_with_its_limit(user: Home, hub: 
     assert "limit `tries`" in said
 
 
+def test_an_answer_that_is_no_hubs_is_told(user: Home, hub: Hub, shard: Path) -> None:
+    hub.fail("/api/models/", status=200)
+    assert "does not answer as a hub does" in user.run("fetch", REPOSITORY, code=1).stderr
+
+
 def test_an_environment_that_forbids_the_network_is_named(user: Home, hub: Hub) -> None:
     user.environment["HF_HUB_OFFLINE"] = "1"
     assert "HF_HUB_OFFLINE is set" in user.run("fetch", REPOSITORY, code=3).stderr
@@ -242,7 +247,7 @@ def ipv6_that_says_nothing(port: int) -> Iterator[None]:
 @pytest.mark.parametrize("answers", ["refuses", "says nothing"])
 def test_a_fetch_goes_round_ipv6_that_leads_nowhere(user: Home, hub: Hub, shard: Path, tmp_path: Path, answers: str) -> None:
     names = tmp_path / "hosts"
-    names.write_text("127.0.0.1 both.test\n::1 both.test\n")
+    names.write_text("127.0.0.1 localhost both.test\n::1 both.test\n")
     inside = ("unshare", "-rm", "sh", "-c", f'mount --bind {names} /etc/hosts && exec "$@"', "sh")
     if subprocess.run((*inside, "true"), capture_output=True, check=False).returncode:
         pytest.skip("this machine lets no user give names to addresses")

@@ -83,12 +83,11 @@ def unreachable(asked: Asked, problem: Exception, tries: int) -> NotReadyInTime:
     )
 
 
-def stalled(name: str, problem: str, stall_s: float, tries: int) -> NotReadyInTime:
+def stalled(name: str, problem: str, tries: int) -> NotReadyInTime:
     """Returns the error for a download that gets no byte any more. Pure."""
     return NotReadyInTime(
         f"the download of {name} stands still",
-        why=f"no byte for {stall_s:.0f} s (limit `stall_s` of [fetch]), {tries} times in a row (limit `tries`); the last: "
-        f"{problem}",
+        why=f"{tries} attempts in a row brought no byte (limit `tries` of [fetch]); the last: {problem}",
         next_step="try --no-xet (`xet = false` in [fetch]) and --ipv4-only (`ipv4_only = true`); what came is kept",
         rule=STALL_RULE,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 
@@ -36,8 +37,9 @@ class Team:
             self._await(tick, tick_s)
         finally:
             self.patience.stop.set()
+            end = time.monotonic() + END_LIMIT_S
             for thread in self.threads:
-                thread.join(END_LIMIT_S)
+                thread.join(max(0.0, end - time.monotonic()))
         if not self.problems.empty():
             raise self.problems.get()
 

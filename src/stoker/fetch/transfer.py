@@ -12,8 +12,7 @@ from typing import BinaryIO, NamedTuple
 import httpx
 from filelock import Timeout
 from huggingface_hub.errors import HfHubHTTPError
-from huggingface_hub.utils._fixes import WeakFileLock
-from huggingface_hub.utils._http import hf_raise_for_status
+from huggingface_hub.utils import WeakFileLock, hf_raise_for_status  # type: ignore[attr-defined]
 
 from stoker.errors import StokerError
 from stoker.fetch import xet
@@ -142,9 +141,15 @@ def _fill(job: Job, file: HubFile, partial: Path) -> None:
                 question = job.wire.asked(job.listing.repository, job.listing.asked)
                 failures = job.wire.wait_for(question, answer.response, failures)
                 continue
-            except (httpx.TransportError, CutShort, xet.XetFailed) as cut:
-                problem = f"{type(cut).__name__}: {cut}"
+            except (httpx.RequestError, CutShort, xet.XetFailed) as cut:
+                problem = _said(cut, job.wire.settings.stall_s)
             failures = _go_on(job, file, out.tell() - before, problem, failures) if out.tell() < file.size_bytes else 0
+
+
+def _said(problem: Exception, stall_s: float) -> str:
+    if isinstance(problem, httpx.ReadTimeout):
+        return f"nothing came for {stall_s:g} s (limit `stall_s`)"
+    return str(problem) if isinstance(problem, (CutShort, xet.XetFailed)) else f"{type(problem).__name__}: {problem}"
 
 
 def _go_on(job: Job, file: HubFile, grown_bytes: int, problem: str, failures: int) -> int:
@@ -153,7 +158,7 @@ def _go_on(job: Job, file: HubFile, grown_bytes: int, problem: str, failures: in
         return 0
     failures = 0 if grown_bytes > 0 else failures + 1
     if failures >= job.wire.settings.tries:
-        raise stalled(file.name, problem, job.wire.settings.stall_s, failures)
+        raise stalled(file.name, problem, failures)
     job.wire.patience.wait(step_s(max(1, failures)), f"{file.name}: {problem}")
     return failures
 

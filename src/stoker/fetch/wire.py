@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 import httpx
 from huggingface_hub import HfApi, get_token, hf_hub_url, set_client_factory
 from huggingface_hub.errors import HfHubHTTPError
-from huggingface_hub.utils._headers import build_hf_headers
-from huggingface_hub.utils._http import get_session
+from huggingface_hub.utils import build_hf_headers, get_session  # type: ignore[attr-defined]
 
 from stoker import __version__
-from stoker.errors import Refused, StokerError
+from stoker.errors import Refused, StokerError, WrongUse
 from stoker.fetch.listing import HubFile, Listing, read_listing
 from stoker.fetch.patience import Patience, read_retry_after, step_s
 from stoker.fetch.refusals import Asked, refusal, unreachable
@@ -38,7 +37,7 @@ class Wire:
     def __init__(self, settings: FetchSettings, token: str | None, patience: Patience) -> None:
         check_online()
         self.settings, self.patience = settings, patience
-        self.endpoint = (settings.endpoint or os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).rstrip("/")
+        self.endpoint = find_endpoint(settings.endpoint, os.environ.get("HF_ENDPOINT"))
         self.token = token if is_private_enough(self.endpoint) else None
         if token and not self.token:
             patience.tell(f"your token is not sent to {self.endpoint}: whoever is on the way could read it")
@@ -71,7 +70,7 @@ class Wire:
                 return ask()
             except HfHubHTTPError as problem:
                 failures = self.wait_for(question, problem.response, failures)
-            except httpx.TransportError as problem:
+            except httpx.RequestError as problem:
                 failures += 1
                 if failures >= self.settings.tries:
                     raise unreachable(question, problem, failures) from None
@@ -103,6 +102,15 @@ class Wire:
             headers["Range"] = f"bytes={offset}-"
         with get_session().stream("GET", url, headers=headers) as response:
             yield response
+
+
+def find_endpoint(chosen: str | None, from_environment: str | None) -> str:
+    """Returns the hub's address: yours, else that of HF_ENDPOINT, else the public hub's."""
+    found = (chosen or from_environment or DEFAULT_ENDPOINT).rstrip("/")
+    address = urlsplit(found)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise WrongUse(f"HF_ENDPOINT is no address: {found[:80]}", next_step="give it as https://HOST, or unset it")
+    return found
 
 
 def make_client(limits: httpx.Timeout, ipv4_only: bool) -> httpx.Client:

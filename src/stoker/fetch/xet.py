@@ -57,7 +57,7 @@ def _stream(group: object, xet_hash: str, file: HubFile, offset: int, stall_s: f
             with _watched(stream, stall_s) as cut:
                 chunk = next(stream, None)
             if cut.is_set():
-                raise XetFailed(f"Xet sent nothing for {stall_s:.0f} s")
+                raise XetFailed(f"nothing came through Xet for {stall_s:g} s (limit `stall_s`)")
             if chunk is None:
                 return
             yield chunk
