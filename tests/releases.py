@@ -22,6 +22,7 @@ BESIDE: dict[str, Any] = {
 }
 EXTRA = {"README.md": b"---\nlicense: mit\n---\n", "pytorch_model.bin": b"pickle" * 999, "picture.png": b"png" * 99}
 REPOSITORY = "org/tiny"
+BASE, NVFP4 = "org/Tiny-1B", "org/Tiny-1B-NVFP4"
 
 
 def write_release(folder: Path, shards: int = 2, **beside: Any) -> Path:
@@ -51,3 +52,14 @@ def snapshot(home: Home, commit: str, name: str = REPOSITORY) -> Path:
 def sha256(file: Path) -> str:
     """The name under which the hub's cache keeps a large file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def add_incomplete(hub: Hub, tmp_path: Path) -> tuple[str, str, Path]:
+    """Puts a release without tokenizer on the hub, and its base; returns both commits and the base's folder."""
+    base = write_release(tmp_path / "base", shards=1)
+    commit = hub.add_folder(BASE, base)
+    folder = write_release(tmp_path / "nvfp4", shards=1)
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").unlink()
+    (folder / "README.md").write_text(f"---\nbase_model: {BASE}\n---\n")
+    return hub.add_folder(NVFP4, folder), commit, base

@@ -164,7 +164,7 @@ def _handler(hub: Hub, server: str) -> type[BaseHTTPRequestHandler]:
             if fault:
                 fault.struck.set()
             if fault and fault.status:
-                self.answer(fault.status, b"{}", fault.headers)
+                self.answer(fault.status, fault.content or b"{}", fault.headers)
             elif path.startswith("/api/models/"):
                 self.list_files(path.removeprefix("/api/models/"), token)
             elif path.startswith("/store/"):

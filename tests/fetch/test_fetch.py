@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from home import Home
-from releases import EXTRA, REPOSITORY, add_release, sha256, snapshot, write_release
+from releases import BASE, EXTRA, NVFP4, REPOSITORY, add_incomplete, add_release, sha256, snapshot
 from small_hub import Hub
 from support import write_gguf
 
@@ -127,19 +127,6 @@ def test_one_gguf_of_several_is_named_by_its_quantisation(user: Home, hub: Hub, 
     assert model["path"].endswith("tiny-Q8_0.gguf")
     assert user.json("check", "org/tiny-GGUF:Q8_0")["model"]["path"] == model["path"]
     assert "has no Q2_K" in user.run("fetch", "org/tiny-GGUF:Q2_K", code=2).stderr
-
-
-BASE, NVFP4 = "org/Tiny-1B", "org/Tiny-1B-NVFP4"
-
-
-def add_incomplete(hub: Hub, tmp_path: Path) -> tuple[str, str, Path]:
-    base = write_release(tmp_path / "base", shards=1)
-    commit = hub.add_folder(BASE, base)
-    folder = write_release(tmp_path / "nvfp4", shards=1)
-    (folder / "tokenizer.json").unlink()
-    (folder / "tokenizer_config.json").unlink()
-    (folder / "README.md").write_text(f"---\nbase_model: {BASE}\n---\n")
-    return hub.add_folder(NVFP4, folder), commit, base
 
 
 def test_files_that_a_release_lacks_are_taken_from_its_base_with_consent(user: Home, hub: Hub, tmp_path: Path) -> None:

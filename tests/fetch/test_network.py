@@ -182,9 +182,23 @@ def test_a_hub_that_nobody_answers_for_is_named_with_its_limit(user: Home, hub: 
     assert "limit `tries`" in said
 
 
-def test_an_answer_that_is_no_hubs_is_told(user: Home, hub: Hub, shard: Path) -> None:
-    hub.fail("/api/models/", status=200)
-    assert "does not answer as a hub does" in user.run("fetch", REPOSITORY, code=1).stderr
+COMMIT = "a" * 40
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"{}", b"[]", b"<html>Sign in to this network</html>", b'{"id": "a/b", "sha": "../../x", "siblings": []}',
+        b'{"id": "a/b", "sha": "%s", "siblings": [1]}' % COMMIT.encode(),
+        b'{"id": "a/b", "sha": "%s", "siblings": [{"rfilename": "a.gguf", "size": "9", "blobId": "%s"}]}'
+        % (COMMIT.encode(), COMMIT.encode()),
+        b'{"id": "a/b", "sha": "%s", "siblings": [{"rfilename": "a.gguf", "size": 9}]}' % COMMIT.encode(),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_no_hubs_is_told(user: Home, hub: Hub, shard: Path, answer: bytes) -> None:
+    hub.fail("/api/models/", status=200, content=answer)
+    said = user.run("fetch", REPOSITORY, code=1).stderr
+    assert "does not answer as a hub does" in said or "the hub's list of files of org/tiny cannot be used" in said
 
 
 def test_an_environment_that_forbids_the_network_is_named(user: Home, hub: Hub) -> None:

@@ -56,10 +56,10 @@ class Wire:
     def list_files(self, repository: str, asked: str) -> Listing:
         """Returns the repository at a branch, tag or commit."""
         question = self.asked(repository, asked)
-        info = self.insist(question, lambda: self.api.model_info(
-            repository, revision=asked, files_metadata=True, timeout=self.settings.stall_s
+        ask, limit_s = self.api.model_info, self.settings.stall_s
+        return self.insist(question, lambda: read_listing(
+            repository, asked, ask(repository, revision=asked, files_metadata=True, timeout=limit_s)
         ))  # fmt: skip
-        return read_listing(repository, asked, info)
 
     def insist(self, question: Asked, ask: Callable[[], T]) -> T:
         """Asks until there is an answer or the limits are reached."""
@@ -75,7 +75,7 @@ class Wire:
                 if failures >= self.settings.tries:
                     raise unreachable(question, problem, failures) from None
                 self.patience.wait(step_s(failures), f"{self.endpoint} cannot be reached ({type(problem).__name__})")
-            except (ValueError, TypeError, KeyError) as problem:  # an answer that is no hub's
+            except (ValueError, TypeError, KeyError, AttributeError) as problem:  # an answer that is no hub's
                 raise StokerError(
                     f"{self.endpoint} does not answer as a hub does", why=f"{type(problem).__name__} in its answer",
                     next_step="check `endpoint` of [fetch] and HF_ENDPOINT",

@@ -35,9 +35,11 @@ Example:
 @click.option("--endpoint", help="The hub's address; else HF_ENDPOINT, else the public hub.")
 @click.option("--workers", type=click.IntRange(1, 32), help="Files fetched at once.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="A file that holds the token.")
+@click.option("--connect-s", type=click.FloatRange(0.1, 3600), help="Seconds that connecting may take.")
 @click.option("--stall-s", type=click.FloatRange(0.1, 86400), help="Seconds without a byte that count as a stall.")
 @click.option("--patience-s", type=click.FloatRange(0, 604800), help="Seconds that waits for the hub may take in all.")
 @click.option("--tries", type=click.IntRange(1, 1000), help="Attempts in a row without a byte before giving up.")
+@click.option("--keep-free-bytes", type=click.IntRange(0), help="Bytes of the disk that stay free.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def fetch(
     model: str | None, service: str | None, draft: str | None, revision: str | None, to: Path | None, everything: bool,
