@@ -184,3 +184,16 @@ def test_a_hub_cannot_write_outside(user: Home, hub: Hub, tmp_path: Path, name: 
     said = user.run("fetch", "org/evil", code=1).stderr
     assert "cannot be used" in said
     assert not list(tmp_path.rglob("evil*"))
+
+
+def test_a_model_that_nothing_loads_is_fetched_and_told(user: Home, hub: Hub) -> None:
+    hub.add("org/odd", {"model.safetensors": b"x" * 100, "config.json": b"{}"})
+    done = user.run("fetch", "org/odd", code=1)
+    assert "is damaged" in done.stdout
+    assert "no engine that Stoker knows" in done.stdout
+
+
+def test_a_folder_of_the_same_name_is_said_to_go_before_the_hub(user: Home, hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "org" / "tiny").mkdir(parents=True)
+    said = user.run("fetch", REPOSITORY, code=2, cwd=tmp_path).stderr
+    assert "a folder of that name lies here" in said

@@ -136,7 +136,8 @@ def test_a_gated_repository_says_what_to_accept_and_how_to_sign_in(user: Home, h
     assert f"accept the terms at {hub.url}/{REPOSITORY}" in said
     assert "`hf auth login`, or HF_TOKEN" in said
     user.environment["HF_TOKEN"] = "hf_of_somebody_else"
-    other = user.run("fetch", REPOSITORY, code=3).stderr
+    done = user.run("fetch", REPOSITORY, "--json", code=3)
+    other = done.stdout + done.stderr
     assert "has not let the account of your token in" in other
     assert "hf_of_somebody_else" not in other
 

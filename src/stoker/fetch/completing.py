@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from stoker.facts.model.hub import PIN, is_hub_id, read_pin
+from stoker.facts.model.hub import is_hub_id, read_pin
 from stoker.fetch.listing import HubFile, Listing
 from stoker.fetch.places import OWN, FolderPlace, write_link, write_pin
 from stoker.records import Completed, MissingFile, Model, Pin
@@ -73,5 +73,3 @@ def write_completed(place: FolderPlace, listing: Listing, completed: tuple[Compl
     names = {one.name for one in completed}
     kept = tuple(one for one in earlier.completed if one.name not in names) if earlier else ()
     write_pin(place.folder, Pin(listing.repository, listing.asked, listing.revision, (*kept, *completed)))
-    for lock in (place.folder / PIN).parent.glob("*.lock"):
-        lock.unlink(missing_ok=True)

@@ -124,8 +124,6 @@ class FolderPlace:
     def finish(self) -> None:
         """Writes down where the files are from."""
         write_pin(self._folder, Pin(self.listing.repository, self.listing.asked, self.listing.revision))
-        for lock in self.own.glob("*.lock"):
-            lock.unlink(missing_ok=True)
 
 
 def write_pin(folder: Path, pin: Pin) -> None:

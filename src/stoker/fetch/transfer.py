@@ -65,6 +65,7 @@ def _fetch(job: Job, file: HubFile) -> None:
             job.place.show(file)
             return
         _fetch_verified(job, file, partial)
+        _settle(partial)
         partial.replace(content)
         job.place.show(file)
 
@@ -83,6 +84,12 @@ def _locked(job: Job, file: HubFile, lock: Path) -> Iterator[None]:
             if not is_told:
                 job.wire.patience.tell(f"{file.name} is being fetched by another process; waiting for it")
             is_told = True
+
+
+def _settle(file: Path) -> None:
+    """Waits until the disk has it, so that a power loss does not leave a name without its content."""
+    with file.open("rb") as content:
+        os.fsync(content.fileno())
 
 
 def _is_right(job: Job, file: HubFile, content: Path) -> str | None:

@@ -79,9 +79,12 @@ def find_targets(
     from_hub = [(role, word) for role, word in words if word and is_hub_name(word, Path.cwd())]
     if not from_hub:
         named = next((word for _, word in words if word), "")
+        is_here = Path(named).exists()
         raise WrongUse(
             f"there is nothing to fetch: {named} is no hub name",
-            why="a hub name is `org/name`, or `org/name:QUANT` for a GGUF" + ("; a path is here already" if wish else ""),
+            why="a folder of that name lies here"
+            if Path(named).exists()
+            else "a hub name is `org/name` or `org/name:QUANT`",
             next_step="name a hub repository, or a service whose model or draft is one",
         )
     return tuple(_target(role, word, revision if role == "model" else None) for role, word in from_hub)  # type: ignore[arg-type]

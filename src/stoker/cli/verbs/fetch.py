@@ -62,7 +62,8 @@ def fetch(
         say_json(view)
     else:
         click.echo(fetch_text(view))
-    raise SystemExit(1 if any(one.lacks for one in view.models) else 0)
+    is_of_use = is_dry_run or everything or all(one.loads_in for one in view.models)
+    raise SystemExit(1 if any(one.lacks for one in view.models) or not is_of_use else 0)
 
 
 COMMAND = fetch
