@@ -82,9 +82,7 @@ def find_targets(
         is_here = Path(named).exists()
         raise WrongUse(
             f"there is nothing to fetch: {named} is no hub name",
-            why="a folder of that name lies here"
-            if Path(named).exists()
-            else "a hub name is `org/name` or `org/name:QUANT`",
+            why="a folder of that name lies here" if is_here else "a hub name is `org/name` or `org/name:QUANT`",
             next_step="name a hub repository, or a service whose model or draft is one",
         )
     return tuple(_target(role, word, revision if role == "model" else None) for role, word in from_hub)  # type: ignore[arg-type]
