@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,17 @@ def test_the_cache_is_laid_out_as_the_hubs_own_library_does_it(user: Home, hub: 
     assert link.readlink() == Path(f"../../blobs/{sha256(shard)}")
     assert (snapshot(user, commit).parent.parent / "refs/main").read_text() == commit
     assert not list(snapshot(user, commit).parent.parent.glob("blobs/*.incomplete"))
+
+
+def test_the_hubs_own_library_takes_the_cache_for_its_own(user: Home, hub: Hub, tmp_path: Path) -> None:
+    _, commit = add_release(hub, tmp_path)
+    user.run("fetch", REPOSITORY)
+    ask = (
+        "from huggingface_hub import scan_cache_dir, snapshot_download as get; found = scan_cache_dir();"
+        f"print(get('{REPOSITORY}', local_files_only=True), found.warnings, [one.repo_id for one in found.repos])"
+    )
+    done = subprocess.run((sys.executable, "-c", ask), env=user.environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{snapshot(user, commit)} [] ['{REPOSITORY}']\n"
 
 
 def test_a_dry_run_says_what_would_come_and_brings_nothing(user: Home, hub: Hub, tmp_path: Path) -> None:
