@@ -27,7 +27,7 @@ def run_fetch(hub: Hub, keep_free: int) -> subprocess.CompletedProcess[str]:
     (FOLDER / "stoker.toml").write_text(f"[fetch]\nkeep_free_bytes = {keep_free}\n")
     own = {"HF_ENDPOINT": hub.url, "HF_HOME": str(FOLDER / "hf"), "STOKER_STATE": str(FOLDER / "state")}
     environment = {**os.environ, **own, "STOKER_CONFIG": str(FOLDER / "stoker.toml")}
-    argv = (sys.executable, "-m", "stoker", "fetch", "org/big")
+    argv = (sys.executable, "-m", "stoker", "fetch", "org/big", "--all")
     return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
