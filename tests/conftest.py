@@ -10,6 +10,7 @@ import pytest
 
 from home import Home
 from real_tools import OwnPodman
+from small_hub import Hub
 
 # A shell starts what it runs in the background with SIGINT ignored, and that is inherited: no Ctrl-C of a test would arrive.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,3 +55,20 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     home.run("up")
     yield home
     assert home.end() == {}
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    """A hub on loopback."""
+    hub = Hub()
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def user(home: Home, hub: Hub, tmp_path: Path) -> Home:
+    """A Stoker whose hub is the one on loopback, with an empty cache and no token."""
+    strange = ("HF_", "HUGGING", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+    kept = {name: value for name, value in home.environment.items() if not name.startswith(strange)}
+    home.environment = {**kept, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")}
+    return home

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from stoker.errors import WrongUse
-from stoker.records import MIB, Record, Wish
+from stoker.records import MIB, FetchSettings, Record, Wish
 
 SERVICE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
@@ -60,6 +60,7 @@ class Config(Record, frozen=True):
 
     gateway: GatewayConfig = GatewayConfig()
     limits: LimitsConfig = LimitsConfig()
+    fetch: FetchSettings = FetchSettings()
     services: dict[str, Wish] = {}  # noqa: RUF012 - msgspec copies it
     source: str | None = None
 
@@ -84,6 +85,11 @@ class Paths(Record, frozen=True):
     def engine_key_file(self) -> Path:
         """The key between the daemon and its engines, mode 0600."""
         return self.state / "engine.key"
+
+    @property
+    def completed(self) -> Path:
+        """Models whose release lacks files: links to what was fetched, and the missing files from elsewhere."""
+        return self.state / "models"
 
     @property
     def database(self) -> Path:
@@ -144,7 +150,7 @@ def read_config(path: Path) -> Config:
 def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     """Turns a parsed TOML tree into a Config."""
     folder = Path(source).absolute().parent
-    _check_keys(tree, {"gateway", "limits", "service"}, "", source)
+    _check_keys(tree, {"gateway", "limits", "fetch", "service"}, "", source)
     wishes = {
         name: _parse_table(table, Wish, f"service.{name}", source, name=_check_name(name, source))
         for name, table in _tables(tree, "service", source).items()
@@ -153,6 +159,7 @@ def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     return Config(
         gateway=_parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source),
         limits=_parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
+        fetch=_parse_table(tree.get("fetch", {}), FetchSettings, "fetch", source),
         services={name: with_whole_paths(wish, folder) for name, wish in wishes.items()},
         source=source,
     )

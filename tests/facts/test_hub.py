@@ -61,7 +61,7 @@ def test_a_gguf_in_a_cache_keeps_its_repository(tmp_path: Path) -> None:
 
 def test_an_id_that_was_never_fetched_is_refused_with_the_command_that_fetches_it(tmp_path: Path) -> None:
     for environment in ({"HF_HOME": str(tmp_path)}, {}):
-        with fails(Refused, "there is no model org/name", "in the hub's cache", "`hf download org/name` fetches it"):
+        with fails(Refused, "there is no model org/name", "in the hub's cache", "`stoker fetch org/name` fetches it"):
             read_model(Path("org/name"), environment)
 
 

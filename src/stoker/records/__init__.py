@@ -11,6 +11,14 @@ from stoker.records.base import (
     Record,
     say_bytes,
 )
+from stoker.records.fetch import (
+    Completed,
+    Fetched,
+    FetchSettings,
+    FetchView,
+    LeftOut,
+    Pin,
+)
 from stoker.records.flags import (
     CatalogChanges,
     Changed,
@@ -143,6 +151,7 @@ __all__ = [
     "Catalog",
     "CatalogChanges",
     "Changed",
+    "Completed",
     "ContainerEngine",
     "ContainerLaunch",
     "DaemonView",
@@ -150,6 +159,9 @@ __all__ = [
     "Endpoint",
     "Environment",
     "Evidence",
+    "FetchSettings",
+    "FetchView",
+    "Fetched",
     "Finding",
     "Flag",
     "FlagMatch",
@@ -163,6 +175,7 @@ __all__ = [
     "InstallView",
     "InstalledEngine",
     "LaunchSpec",
+    "LeftOut",
     "Level",
     "Lifetime",
     "Listener",
@@ -182,6 +195,7 @@ __all__ = [
     "NearCatalog",
     "Overlay",
     "Pairs",
+    "Pin",
     "Plan",
     "Pool",
     "Proof",

@@ -10,10 +10,11 @@ from typing import BinaryIO
 
 import msgspec
 
+from stoker.config import find_paths
 from stoker.errors import Refused
 from stoker.facts.model.checkpoint import read_checkpoint
 from stoker.facts.model.gguf_model import find_gguf, read_gguf
-from stoker.facts.model.hub import find_snapshot, is_hub_id
+from stoker.facts.model.hub import find_completed, find_quantised, find_snapshot, is_hub_id, split_quantisation
 from stoker.facts.model.parts import find_parts
 from stoker.records import Model
 
@@ -46,15 +47,22 @@ def _find(path: Path, environment: Mapping[str, str]) -> Path:
             hint = "name a GGUF file, or a folder that holds a model"
             raise Refused(f"{path} is neither a file nor a folder", next_step=hint)
         return path
-    snapshot = find_snapshot(str(path), environment)
-    if snapshot is not None:
-        return snapshot
-    if is_hub_id(str(path)) and path.suffix not in FILES and not path.parent.is_dir():
+    repository, quantisation = split_quantisation(str(path))
+    snapshot = find_snapshot(repository, environment)
+    if snapshot is not None and (found := _find_in(snapshot, quantisation, environment)):
+        return found
+    if is_hub_id(repository) and path.suffix not in FILES and not path.parent.is_dir():
         why = "no such folder, and no files of a repository of that name in the hub's cache"
-        raise Refused(f"there is no model {path}", why=why, next_step=f"`hf download {path}` fetches it")
+        raise Refused(f"there is no model {path}", why=why, next_step=f"`stoker fetch {path}` fetches it")
     close = sorted(path.parent.glob("*.gguf"))[:3] if path.parent.is_dir() else []
     hint = f"there is: {', '.join(file.name for file in close)}" if close else "check the path"
     raise Refused(f"there is no model at {path}", why="the path does not exist", next_step=hint)
+
+
+def _find_in(snapshot: Path, quantisation: str | None, environment: Mapping[str, str]) -> Path | None:
+    if quantisation is not None:
+        return find_quantised(snapshot, quantisation)
+    return find_completed(snapshot, find_paths(environment).completed) or snapshot
 
 
 def _read_folder(folder: Path) -> Model:
