@@ -13,15 +13,17 @@ from stoker.errors import Refused, WrongUse
 from stoker.flows.planning import make_plan
 from stoker.records import DaemonView, GatewayView, ServiceView, State, StatusView, SwitchView, Wish
 from stoker.store.services import ServiceStore
+from stoker.store.timelines import TimelineStore
 from stoker.supervise.supervisor import Supervisor
 
 
 class Control:
     """The daemon's uses. `stop_asked` is set when the daemon is to end."""
 
-    def __init__(self, paths: Paths, store: ServiceStore, supervisor: Supervisor) -> None:
+    def __init__(self, paths: Paths, store: ServiceStore, timelines: TimelineStore, supervisor: Supervisor) -> None:
         self._paths = paths
         self._store = store
+        self._timelines = timelines
         self._supervisor = supervisor
         self._begun = clock_s()
         self.url = ""
@@ -86,6 +88,7 @@ class Control:
         """Forgets a service that rests."""
         await self._supervisor.forget(name)
         self._store.delete(name)
+        self._timelines.forget(name)
 
     async def wait(self, name: str, seen: State, limit_s: float) -> ServiceView:
         """Returns the service once it is in another state than the one seen, or as it is when the limit is over."""

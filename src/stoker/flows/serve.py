@@ -24,8 +24,9 @@ from stoker.gateway.door import Door, Entry, Keys
 from stoker.gateway.hosts import is_loopback, reachable
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.probes.answers import Prober
-from stoker.records import RESTING, SavedService
+from stoker.records import RESTING, SavedService, Start
 from stoker.store.services import ServiceStore
+from stoker.store.timelines import TimelineStore
 from stoker.supervise.hands import Tools
 from stoker.supervise.service import ServiceOwner
 from stoker.supervise.supervisor import Supervisor
@@ -74,21 +75,23 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
 
 async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App], announce: Announce) -> None:
     store = ServiceStore(paths.database)
+    timelines = TimelineStore(paths.database)
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
     prober = Prober(keys.engine)
     tools = Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
         read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
-        in_flight=lambda service: door.in_flight(service),
+        in_flight=lambda service: door.in_flight(service), keep_start=_keeper(timelines),
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store))
-    control = Control(paths, store, supervisor)
+    control = Control(paths, store, timelines, supervisor)
     metrics = GatewayMetrics(supervisor.views, __version__)
     door = Door(config.gateway, _Directory(supervisor.owners), make_app(control), metrics, keys)
     try:
         await _live(paths, config, supervisor, control, door, announce)
     finally:
         await prober.close()
+        timelines.close()
         store.close()
 
 
@@ -135,6 +138,18 @@ def _write_whole(file: Path, text: str) -> None:
     fresh = file.with_suffix(".new")
     fresh.write_text(text + "\n")
     fresh.rename(file)
+
+
+def _keeper(timelines: TimelineStore) -> Callable[[Start], None]:
+    """Returns a writer of starts; one that is lost is a pity, and no reason to end what runs."""
+
+    def keep(start: Start) -> None:
+        try:
+            timelines.write(start)
+        except StokerError as problem:
+            logger.warning("service=%s its start is not kept: %s", start.service, problem.why)
+
+    return keep
 
 
 def _saver(store: ServiceStore) -> Callable[[SavedService], str | None]:

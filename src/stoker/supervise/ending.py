@@ -22,6 +22,7 @@ async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
     """Waits until the engine ends, and tells why it did."""
     how = await running.wait()
     running.close()
+    hands.end_timeline(None)
     lines = hands.log.tail(TELLING_LINES)
     meaning = find(hands.plan.engine).explain(lines) if hands.plan.is_engine else " ".join(lines[-1:])
     return machine.Exited(time.time(), f"the engine ended ({how})" + (f": {meaning}" if meaning else ""), launch=launch)

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from stoker.config import LimitsConfig, Paths
+from stoker.engines import find
 from stoker.errors import StokerError
 from stoker.facts.machine.memory import read_holders
-from stoker.records import BEING_STARTED, Endpoint, Handle, Measured, Memory, Plan, Proof, Service, State
+from stoker.records import BEING_STARTED, Endpoint, Handle, Measured, Memory, Plan, Proof, Service, Start, State
 from stoker.supervise.guard import say_holders
 from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.runtimes import Running, Runtime
 from stoker.supervise.runtimes.choose import choose_runtime
+from stoker.supervise.timeline import TimelineWatch
 from stoker.supervise.watchdog import Launch, Watchdog
 
 HOST = "127.0.0.1"
@@ -41,6 +43,7 @@ class Tools:
     is_healthy: Callable[[Endpoint, str], Awaitable[bool]]
     prove: Callable[[Endpoint], Awaitable[Proof]]
     in_flight: Callable[[str], int]
+    keep_start: Callable[[Start], None]
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -59,6 +62,7 @@ class Hands:
         self.last_available_bytes: int | None = None
         self.low_bytes: int | None = None
         self.measured: Measured | None = None
+        self.timeline: TimelineWatch | None = None
         self._watchdog = Watchdog(tools.limits.memory_floor_bytes)
         self._log_read_s = 0.0
         self.hurry = False
@@ -88,6 +92,24 @@ class Hands:
         """Takes a handle for this launch's and saves it."""
         self.handle = handle
         self._save()
+
+    def begin_timeline(self) -> None:
+        """Hears what the engine prints from now on, to tell where its start's time goes."""
+        self.log.begin()
+        self.timeline = None
+        self.log.on_lines = None
+        if self.plan.is_engine:
+            watch = TimelineWatch(find(self.plan.engine), time.time())
+            self.log.on_lines = lambda lines: watch.add(lines, time.time())
+            self.timeline = watch
+
+    def end_timeline(self, ready_at: float | None) -> None:
+        """Keeps the start as it was heard; `ready_at` is None where it did not lead to an answer."""
+        if self.timeline is None:
+            return
+        self.log.poll()
+        watch, self.timeline, self.log.on_lines = self.timeline, None, None
+        self.tools.keep_start(Start(self.plan.service, self.plan.plan_id, watch.finish(ready_at)))
 
     def release_turn(self) -> None:
         """Lets the next service be started."""

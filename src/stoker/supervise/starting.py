@@ -54,7 +54,7 @@ async def spawn(hands: Hands, service: Service) -> Event:
     before_bytes = hands.tools.read_memory().available_bytes
     hands.low_bytes = None
     hands.keep(Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes))
-    hands.log.begin()
+    hands.begin_timeline()
     start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
     return machine.Spawned(time.time(), f"the engine runs as pid {hands.running.pid}")
@@ -117,6 +117,7 @@ async def prove(hands: Hands, service: Service) -> Event:
     except TimeoutError:
         return machine.Unfit(time.time(), f"it gave no token within {limit_s:g} s (prove_s)", TIMED_OUT)
     _measure_claim(hands)
+    hands.end_timeline(time.time())
     return machine.Proved(time.time(), f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms")
 
 
