@@ -52,6 +52,8 @@ class LimitsConfig(Record, frozen=True):
     restarts: Count = 3
     switch_cooldown_s: Seconds = 10.0
     memory_floor_bytes: Bytes = 512 * MIB
+    read_ahead_bytes: Bytes = 0
+    drop_page_cache: bool = False
     log_bytes: Bytes = 16 * MIB
 
 

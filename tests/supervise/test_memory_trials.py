@@ -99,6 +99,7 @@ async def live(machine: SmallMachine, folder: Path, plans: list[Plan]) -> list[s
         paths=Paths(state=folder, config=folder / "stoker.toml"), limits=LIMITS, instance=INSTANCE, engine_key="k",
         read_memory=machine.read, is_healthy=is_healthy, prove=prove, in_flight=lambda service: 0,
         keep_start=lambda start: None,
+        cuda_counts_cache=lambda: False,
     )  # fmt: skip
     supervisor = Supervisor(tools, [], lambda saved: None)
     ends = []

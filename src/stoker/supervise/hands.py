@@ -12,8 +12,9 @@ from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
 from stoker.errors import StokerError
 from stoker.facts.machine.memory import read_holders
-from stoker.records import BEING_STARTED, Endpoint, Handle, Measured, Memory, Plan, Proof, Service, Start, State
+from stoker.records import BEING_STARTED, Endpoint, Handle, Measured, Memory, Plan, Proof, Service, Start, State, Timeline
 from stoker.supervise.guard import say_holders
+from stoker.supervise.load_help import LoadHelp
 from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.runtimes import Running, Runtime
@@ -33,6 +34,7 @@ class Tools:
     """What every service's hands share; what lies in higher rooms is handed in.
 
     `turn` is held by the one service that is being started: two that load at once would both count the same memory as free.
+    `cuda_counts_cache` tells whether CUDA takes the page cache for used, as where processor and GPU share one memory.
     """
 
     paths: Paths
@@ -44,6 +46,7 @@ class Tools:
     prove: Callable[[Endpoint], Awaitable[Proof]]
     in_flight: Callable[[str], int]
     keep_start: Callable[[Start], None]
+    cuda_counts_cache: Callable[[], bool]
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -63,6 +66,7 @@ class Hands:
         self.low_bytes: int | None = None
         self.measured: Measured | None = None
         self.timeline: TimelineWatch | None = None
+        self.load: LoadHelp | None = None
         self._watchdog = Watchdog(tools.limits.memory_floor_bytes)
         self._log_read_s = 0.0
         self.hurry = False
@@ -103,13 +107,15 @@ class Hands:
             self.log.on_lines = lambda lines: watch.add(lines, time.time())
             self.timeline = watch
 
-    def end_timeline(self, ready_at: float | None) -> None:
-        """Keeps the start as it was heard; `ready_at` is None where it did not lead to an answer."""
+    def end_timeline(self, ready_at: float | None) -> Timeline | None:
+        """Keeps and returns the start as it was heard; `ready_at` is None where it did not lead to an answer."""
         if self.timeline is None:
-            return
+            return None
         self.log.poll()
         watch, self.timeline, self.log.on_lines = self.timeline, None, None
-        self.tools.keep_start(Start(self.plan.service, self.plan.plan_id, watch.finish(ready_at)))
+        timeline = watch.finish(ready_at)
+        self.tools.keep_start(Start(self.plan.service, self.plan.plan_id, timeline))
+        return timeline
 
     def release_turn(self) -> None:
         """Lets the next service be started."""

@@ -40,6 +40,9 @@ class Running(Protocol):
     def is_alive(self) -> bool:
         """Tells whether it still runs."""
 
+    def pids(self) -> list[int]:
+        """Returns its processes, as far as the host sees them; may be called from another thread."""
+
     def memory_bytes(self) -> int | None:
         """Returns the resident bytes of all its processes; None if none is seen."""
 

@@ -42,6 +42,10 @@ class RunningProcess:
         """Tells whether the first process still runs."""
         return is_running(self.pid)
 
+    def pids(self) -> list[int]:
+        """Lists the processes of the group."""
+        return self._group.pids()
+
     def memory_bytes(self) -> int | None:
         """Adds up the processes of the group."""
         return read_group_memory(self._group)
