@@ -48,6 +48,7 @@ class LimitsConfig(Record, frozen=True):
     drain_s: Seconds = 30.0
     stop_grace_s: Seconds = 15.0
     settle_s: Seconds = 120.0
+    frozen_s: Seconds = 300.0
     restart_window_s: Seconds = 600.0
     restarts: Count = 3
     switch_cooldown_s: Seconds = 10.0

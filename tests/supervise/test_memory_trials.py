@@ -88,6 +88,10 @@ async def is_healthy(endpoint: Endpoint, path: str) -> bool:
     return False
 
 
+async def no_counters(endpoint: Endpoint) -> None:
+    """It has none."""
+
+
 async def prove(endpoint: Endpoint) -> Proof:
     """Nobody gets here."""
     raise AssertionError
@@ -98,7 +102,8 @@ async def live(machine: SmallMachine, folder: Path, plans: list[Plan]) -> list[s
     tools = Tools(
         paths=Paths(state=folder, config=folder / "stoker.toml"), limits=LIMITS, instance=INSTANCE, engine_key="k",
         read_memory=machine.read, is_healthy=is_healthy, prove=prove, in_flight=lambda service: 0,
-        keep_start=lambda start: None,
+        heard_at=lambda service: 0.0,
+        read_counters=no_counters, keep_start=lambda start: None,
         cuda_counts_cache=lambda: False,
     )  # fmt: skip
     supervisor = Supervisor(tools, [], lambda saved: None)

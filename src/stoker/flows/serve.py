@@ -83,7 +83,8 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     tools = Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
         read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
-        in_flight=lambda service: door.in_flight(service), keep_start=_keeper(timelines),
+        in_flight=lambda service: door.in_flight(service), heard_at=lambda service: door.heard_at(service),
+        read_counters=prober.read_counters, keep_start=_keeper(timelines),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)),
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store))

@@ -45,6 +45,8 @@ class Tools:
     is_healthy: Callable[[Endpoint, str], Awaitable[bool]]
     prove: Callable[[Endpoint], Awaitable[Proof]]
     in_flight: Callable[[str], int]
+    heard_at: Callable[[str], float]
+    read_counters: Callable[[Endpoint], Awaitable[tuple[str, ...] | None]]
     keep_start: Callable[[Start], None]
     cuda_counts_cache: Callable[[], bool]
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
