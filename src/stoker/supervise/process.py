@@ -109,6 +109,11 @@ def find_adopted(handle: Handle) -> EngineProcess | None:
     return None
 
 
+def last_leader(handle: Handle | None) -> int | None:
+    """Returns the pid that a launch of this boot had, dead or alive: what it left behind is found by its session."""
+    return handle.pid if handle is not None and handle.boot_id == read_boot_id() else None
+
+
 class Group(NamedTuple):
     """All processes of one launch: those that carry its marker, and those of its session while its leader is known.
 
