@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import psutil
 import pytest
 
@@ -24,6 +25,7 @@ from stoker.supervise.process import (
     _kill_leaders_group,
     find_adopted,
     find_marked,
+    last_leader,
     read_boot_id,
     read_group_memory,
     read_start_ticks,
@@ -277,3 +279,10 @@ def test_signals_to_those_who_left_are_no_error(engines: Engines) -> None:
     engine = engines.start("exit=0")
     asyncio.run(engine.wait())
     signal_all([engine.pid, 2**22 + 5], signal.SIGTERM)
+
+
+def test_the_last_leader_is_known_dead_or_alive_but_not_from_another_boot() -> None:
+    dead = Handle(1, "x/small/1", 2**22, 7, read_boot_id(), 1, 0)
+    assert last_leader(dead) == dead.pid
+    assert last_leader(msgspec.structs.replace(dead, boot_id="another")) is None
+    assert last_leader(None) is None

@@ -1,0 +1,31 @@
+"""What is particular to vLLM's words and to what it says of its death."""
+
+from __future__ import annotations
+
+import pytest
+
+from stoker.engines.vllm import ENGINE
+from support import make_plan
+
+MODULE = ("/opt/venv/bin/python", "-m", "vllm.entrypoints.openai.api_server")
+
+
+def test_the_command_gets_the_model_as_its_first_word() -> None:
+    assert ENGINE.render(make_plan(), 1).argv[:3] == ("vllm", "serve", "/models/small.gguf")
+
+
+def test_the_module_gets_the_model_by_its_flag_since_it_drops_a_word_alone() -> None:
+    assert ENGINE.render(make_plan(program=MODULE), 1).argv[:5] == (*MODULE, "--model", "/models/small.gguf")
+
+
+@pytest.mark.parametrize(
+    ("said", "free"),
+    [
+        ("Available memory on node 0 (9.11/11.21 GiB) on startup is less than desired CPU memory utilization", "9.11"),
+        ("Available memory on node 1 (1.2/11.21 GiB) on kv cache allocation is less than requested memory for kv", "1.2"),
+    ],
+)
+def test_a_memory_node_without_room_is_explained(said: str, free: str) -> None:
+    explained = ENGINE.explain(["(Worker pid=7) Traceback", f"ValueError: {said} (4.0 GiB)."])
+    assert explained is not None
+    assert f"only {free} GiB were free on the memory node it runs on" in explained
