@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import psutil
 import pytest
 
@@ -25,7 +24,6 @@ from stoker.supervise.process import (
     _kill_leaders_group,
     find_adopted,
     find_marked,
-    last_leader,
     read_boot_id,
     read_group_memory,
     read_start_ticks,
@@ -125,6 +123,15 @@ def test_a_child_is_found_by_its_marker_or_by_its_session(engines: Engines, chil
     assert set(engines.group(engine).pids()) == {seen.pid, *seen.children}
     by_marker = {pid for pid, _ in find_marked(engines.marker)}
     assert by_marker == ({seen.pid} if child == "clean-child" else {seen.pid, *seen.children})
+
+
+def test_a_child_that_hides_its_marker_is_ended_by_that_of_another_after_their_leader_died(engines: Engines) -> None:
+    seen = start_and_see(engines, "child", "clean-child")
+    os.kill(seen.pid, signal.SIGKILL)
+    asyncio.run(engines.started[0].wait())
+    assert engines.group().pids() == sorted(seen.children)
+    assert asyncio.run(stop_group(engines.group(), GRACE_S, KILL_LIMIT_S)) == []
+    assert [read_start_ticks(pid) for pid in seen.children] == [None, None]
 
 
 def test_a_marker_is_told_whole_and_other_markers_are_left_alone(engines: Engines) -> None:
@@ -279,10 +286,3 @@ def test_signals_to_those_who_left_are_no_error(engines: Engines) -> None:
     engine = engines.start("exit=0")
     asyncio.run(engine.wait())
     signal_all([engine.pid, 2**22 + 5], signal.SIGTERM)
-
-
-def test_the_last_leader_is_known_dead_or_alive_but_not_from_another_boot() -> None:
-    dead = Handle(1, "x/small/1", 2**22, 7, read_boot_id(), 1, 0)
-    assert last_leader(dead) == dead.pid
-    assert last_leader(msgspec.structs.replace(dead, boot_id="another")) is None
-    assert last_leader(None) is None

@@ -35,7 +35,6 @@ from stoker.supervise.machine import Event, Job
 from stoker.supervise.process import (
     EngineProcess,
     Group,
-    last_leader,
     read_boot_id,
     read_start_ticks,
     start_engine,
@@ -97,8 +96,7 @@ class Hands:
     @property
     def group(self) -> Group:
         """All processes of this service, of whichever launch."""
-        leader = self.process.pid if self.process else last_leader(self.handle)
-        return Group(f"{self.tools.instance}/{self.plan.service}/", leader)
+        return Group(f"{self.tools.instance}/{self.plan.service}/", self.process.pid if self.process else None)
 
     async def do(self, job: Job, service: Service) -> Event:
         """Runs a job to its end; a fault of whatever kind ends in the event that this job fails with."""
