@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import mmap
 import os
 import signal
 import subprocess
@@ -178,6 +179,17 @@ def test_a_storm_of_forks_leaves_nothing(engines: Engines, kind: str) -> None:
     assert asyncio.run(stop_group(engines.group(engine), GRACE_S, KILL_LIMIT_S)) == []
     for _ in range(50):
         assert engines.group(engine).pids() == []
+
+
+def test_the_shared_memory_of_a_killed_engine_is_given_back_unless_another_uses_it(engines: Engines) -> None:
+    name = f"{os.getpid()}-{engines.folder.name}"
+    start_and_see(engines, f"share={name}-alone", f"share={name}-both", "ignore-term")
+    alone, both = Path(f"/dev/shm/psm_{name}-alone"), Path(f"/dev/shm/psm_{name}-both")
+    assert alone.exists()
+    with both.open("r+b") as file, mmap.mmap(file.fileno(), 4096):
+        assert asyncio.run(stop_group(engines.group(engines.started[0]), 0, KILL_LIMIT_S)) == []
+        assert (alone.exists(), both.exists()) == (False, True)
+    both.unlink()
 
 
 def test_another_launchs_processes_are_not_touched(engines: Engines) -> None:

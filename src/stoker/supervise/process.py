@@ -20,6 +20,7 @@ import psutil
 
 from stoker.launch.process import MARKER_VARIABLE
 from stoker.records import Handle, LaunchSpec
+from stoker.supervise.segments import read_segments, remove_segments
 
 POLL_S = 0.02
 OOM_SCORE_ADJUST = "500"  # if the kernel must kill, then the engine and not the daemon or the user's shell
@@ -186,10 +187,14 @@ def read_group_memory(group: Group) -> int | None:
 async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
     """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that."""
     group = group.with_sessions()
+    segments = read_segments(group.pids())
     signal_all(group.pids(), signal.SIGTERM, group.holds)
     await _await_gone(group, grace_s, kill=False)
     _kill_leaders_group(group)  # even if none was seen: one that forks and ends at once can hide from every look
-    return [] if await _await_gone(group, kill_limit_s, kill=True) else group.pids()
+    if not await _await_gone(group, kill_limit_s, kill=True):
+        return group.pids()
+    remove_segments(segments)
+    return []
 
 
 async def _await_gone(group: Group, limit_s: float, kill: bool) -> bool:
