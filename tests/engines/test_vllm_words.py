@@ -29,3 +29,12 @@ def test_a_memory_node_without_room_is_explained(said: str, free: str) -> None:
     explained = ENGINE.explain(["(Worker pid=7) Traceback", f"ValueError: {said} (4.0 GiB)."])
     assert explained is not None
     assert f"only {free} GiB were free on the memory node it runs on" in explained
+
+
+def test_a_hub_that_is_not_reached_is_explained() -> None:
+    """The last words of 0.32.0 without a network, told to serve what it did not find."""
+    lines = [
+        "    raise OSError(",
+        "OSError: We couldn't connect to 'https://hub.example' to load the files, and couldn't find them",
+    ]
+    assert "it looked on the hub" in (ENGINE.explain(lines) or "")

@@ -45,6 +45,10 @@ SIGNS = (
     (r"(?:vllm|api_server\.py)[^:]*: error: (.+)", "it refused its command line: {0}"),
     (r"[Aa]ddress already in use", "its port was taken by another program"),
     (r"(?:ImportError|ModuleNotFoundError|OSError): (.+\.so.+|No module named .+)", "its environment is not whole: {0}"),
+    (
+        r"We couldn't connect to '[^']+' to load the files",
+        "it looked on the hub for a file that the model's folder lacks, or for another model, and reached none",
+    ),
     (r"ValidationError: .*? for (\w+)", "it refused its configuration ({0})"),
     (r"Engine core initialization failed", "its engine process died while starting; the lines above say why"),
 )
