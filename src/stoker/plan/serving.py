@@ -137,7 +137,7 @@ def _share(load: Load, room: Room) -> Settings:
 def _sizes(share: Settings, load: Load, room: Room, ground: Ground) -> Settings:
     """Says a planned share in the engine's terms: without a GPU the size of the cache that it leaves, where there is a flag.
 
-    A share is there of one memory node, and a machine may have several: vLLM 0.32.0 took 0.26 of 11 GiB, not of 23.
+    A share is there of one memory node, or of a control group's limit: vLLM 0.32.0 once took 0.26 of 11 GiB where 23 are.
     """
     flags = find(ground.engine).spelling.get("cache_bytes", ())
     if ground.machine.gpus or not share or not any(map(ground.knows, flags)):
