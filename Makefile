@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: up test test-faults check lint types layers docs docs-check bench clean
+.PHONY: up test test-engines test-faults check lint types layers docs docs-check bench clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -13,6 +13,12 @@ up: $(VENV)/.run
 test: $(VENV)/.dev
 	@tools/install-test-packages
 	$(BIN)/python -m pytest $(TESTS)
+
+# The real vLLM on the processor; five minutes, and two more to install it once a machine. Its Python is asked for here, so
+# that a machine for which no such vLLM is made says so and goes on.
+test-engines: $(VENV)/.dev
+	@vllm=$$(tools/make-vllm) || exit 1; \
+	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" $(BIN)/python -m pytest tests/with_vllm --durations=0 --durations-min=5
 
 # Kills the daemon or its engine with -9 at 200 random moments; five minutes.
 test-faults: $(VENV)/.dev

