@@ -16,16 +16,17 @@ import msgspec
 from real_tools import LIMIT_S, OwnPodman, need
 from stoker.facts.machine.ports import pick_free_port
 from stoker.records import Handle, Plan
+from stoker.supervise.container_running import ContainerRunning
 from stoker.supervise.docker_api import DockerApi
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
-from stoker.supervise.runtimes.container import ContainerRunning, ContainerRuntime
+from stoker.supervise.runtimes.container import ContainerRuntime
 from support import make_plan
 
 IMAGE = "localhost/tiny:1"
 INSTANCE = "test1"
 SLEEP = "exec /usr/bin/sleep 600"
-OBEDIENT = "trap 'exit 0' TERM; while :; do /usr/bin/sleep 0.05; done"
+OBEDIENT = "trap 'echo last words; exit 0' TERM; while :; do /usr/bin/sleep 0.05; done"
 
 
 class Service:

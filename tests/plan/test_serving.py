@@ -203,7 +203,7 @@ def test_a_gguf_is_budgeted_and_judged_too() -> None:
     assert check_report(small) == small.plan
 
 
-@pytest.mark.parametrize("changes", [{"memory_share": 0.5}, {"image": "ghcr.io/ggml-org/llama.cpp:server"}])
+@pytest.mark.parametrize("changes", [{"memory_share": 0.5}, {"image": "llama.cpp:server", "server": "/bin/llama-server"}])
 def test_what_llama_cpp_would_ignore_is_refused(changes: dict[str, Any]) -> None:
     with fails(Refused, "llama.cpp is planned without it"):
         report_of("llamacpp", make_model(), **changes)

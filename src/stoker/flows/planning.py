@@ -29,6 +29,7 @@ from stoker.rules.load import load_rules
 from stoker.rules.match import preferred
 
 DEMO_MODEL = "stoker-demo"
+CONTAINER_PROGRAMS = ("docker", "podman")
 
 
 def demo_wish() -> Wish:
@@ -56,13 +57,22 @@ def find_wish(target: str | None, config: Config) -> Wish:
 def make_plan(wish: Wish) -> Plan:
     """Returns the plan for a wish on this machine; raises Refused or WrongUse where it cannot work."""
     plan = check_report(report_on(wish))
-    if plan.image is not None:
-        raise Refused(
-            f"{plan.service} is to run in a container, which this version plans and does not start yet",
-            next_step=f"`stoker plan {plan.service} --render docker` prints the command",
-        )
-    _check_program(plan)
+    if plan.image is None:
+        _check_program(plan)
+    else:
+        _check_image(plan.service, plan.image)
     return plan
+
+
+def _check_image(service: str, image: str) -> None:
+    """Raises Refused for an image that is not here; where no program can tell, the start itself will."""
+    local = LocalBox()
+    if any(local.find_program(name) for name in CONTAINER_PROGRAMS) and find_image(local, image) is None:
+        raise Refused(
+            f"the image {image} is not on this machine",
+            why="an engine is started from what is here, and never by a download that nobody sees",
+            next_step=f"`stoker fetch {service}` pulls it",
+        )
 
 
 def _check_program(plan: Plan) -> None:
@@ -107,7 +117,7 @@ def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) ->
     _check_server(wish)
     machine, model = read_box(box), read_model(Path(wish.model))
     engine, because = choose_engine(wish, model, machine)
-    environment = _read_environment(wish) if box == THIS and engine != LLAMACPP else None
+    environment = _read_environment(wish) if box == THIS and (engine != LLAMACPP or wish.image) else None
     version = _read_version(find(engine), wish) or (environment.version if environment else None)
     ground = Ground(
         wish=wish, model=model, draft=_read_draft(wish), machine=machine, rules=load_rules(engine), engine=engine,

@@ -10,7 +10,7 @@ from stoker.errors import Refused, StokerError
 from stoker.launch.container_api import LABEL_INSTANCE, LABEL_SERVICE
 from stoker.launch.names import is_volume
 from stoker.records import ContainerLaunch
-from stoker.supervise.containers import end_container, inspect, is_running
+from stoker.supervise.containers import end_container, inspect, is_running, remove_container
 from stoker.supervise.docker_api import DockerApi
 
 LEFTOVER_GRACE_S, LEFTOVER_KILL_LIMIT_S = 15.0, 10.0
@@ -55,6 +55,7 @@ async def free_name(api: DockerApi, name: str, instance: str) -> None:
             next_step=f"remove it (`docker rm -f {name}`) if nobody needs it, or call the service otherwise",
         )
     await end_container(api, found["Id"], LEFTOVER_GRACE_S, LEFTOVER_KILL_LIMIT_S)
+    await remove_container(api, found["Id"])
 
 
 def _owner(labels: Mapping[str, str]) -> str:

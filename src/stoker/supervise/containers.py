@@ -34,14 +34,12 @@ async def find_labelled(api: DockerApi, labels: Mapping[str, str]) -> list[Docum
 
 
 async def end_container(api: DockerApi, container: str, grace_s: float, kill_limit_s: float) -> None:
-    """Ends a container politely, after `grace_s` by force, and removes it; never forced off while it runs."""
+    """Ends a container politely, after `grace_s` by force."""
     grace = math.ceil(grace_s)
     with contextlib.suppress(ApiProblem):  # it did not end: that is said by what is left
         await api.call("POST", f"/containers/{container}/stop", limit_s=grace + kill_limit_s, t=grace)
     if is_running(await inspect(api, container)):
         await _kill(api, container, kill_limit_s)
-    if not is_running(await inspect(api, container)):
-        await remove_container(api, container)
 
 
 async def _kill(api: DockerApi, container: str, limit_s: float) -> None:
@@ -62,7 +60,9 @@ async def await_stopped(api: DockerApi, container: str, limit_s: float = STOPPED
 
 
 async def remove_container(api: DockerApi, container: str) -> None:
-    """Removes a container that has ended."""
+    """Removes a container that has ended; one that still runs is left alone."""
+    if is_running(await inspect(api, container)):
+        return
     try:
         await api.call("DELETE", f"/containers/{container}", limit_s=REMOVE_LIMIT_S, v=1)
     except ApiProblem:

@@ -35,7 +35,7 @@ def choose_api_version(newest: str, oldest: str) -> str:
 
     Docker 29 refuses all below 1.44, and older ones all above their own.
     """
-    chosen = min(max(KNOWN_API, _numbers(oldest or "0")), _numbers(newest or "0") or KNOWN_API)
+    chosen = min(max(KNOWN_API, _numbers(oldest)), _numbers(newest) or KNOWN_API)
     return ".".join(map(str, chosen))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -22,6 +23,7 @@ WRONG_ARCH = "arm64-manifest-needed"
 NO_MANIFEST = ("no matching manifest", "no image found in")
 GOOD, BEFORE = "stoker.local/good", "stoker.local/before"
 MOST_GOOD = 5
+ID = re.compile(r"(sha256:)?[0-9a-f]{64}")  # podman leaves the kind of hash out
 
 Document = dict[str, Any]
 
@@ -78,7 +80,7 @@ def split_name(name: str) -> tuple[str, str]:
 
 async def inspect_image(api: DockerApi, name: str) -> Document | None:
     """Returns all that is known of an image, by its name or id; None where it is not here."""
-    whole = name if name.startswith("sha256:") else full_image(name)
+    whole = name if ID.fullmatch(name) else full_image(name)
     found = await api.call("GET", f"/images/{whole}/json")
     return found if isinstance(found, dict) else None
 
@@ -173,7 +175,7 @@ async def read_arches(api: DockerApi, name: str) -> set[str]:
     return {one["architecture"] for one in platforms if one.get("architecture") not in (None, "", "unknown")}
 
 
-async def keep_good(api: DockerApi, service: str, image_id: str) -> None:
+async def keep_image(api: DockerApi, service: str, image_id: str) -> None:
     """Gives the image in which a service was READY a name of ours, so that no pull or prune takes it away.
 
     The one before it gets the other name. `docker image prune --all` alone removes them, once nothing runs in them.

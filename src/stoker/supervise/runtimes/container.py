@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
-import psutil
 
 from stoker.errors import StokerError
 from stoker.launch.container_api import LABEL_IMAGE, LABEL_INSTANCE, LABEL_LAUNCH, LABEL_SERVICE, render_create
 from stoker.launch.from_plan import launch_of, supervised_container_of
-from stoker.records import ContainerLaunch, Handle
+from stoker.records import ContainerLaunch, GoodImage, Handle
 from stoker.supervise.container_checks import check_gpus, check_mounts, free_name, without_secrets
 from stoker.supervise.container_engines import find_engines, need_engines
 from stoker.supervise.container_limits import cap_ulimits, read_hard_limits
 from stoker.supervise.container_log import ContainerLog
+from stoker.supervise.container_running import ContainerRunning
 from stoker.supervise.containers import (
     Document,
-    await_stopped,
-    describe_end,
     end_container,
     find_labelled,
     inspect,
@@ -30,113 +27,13 @@ from stoker.supervise.containers import (
     remove_container,
 )
 from stoker.supervise.docker_api import ApiProblem, DockerApi
-from stoker.supervise.images import name_of, need_image
+from stoker.supervise.images import good_image, inspect_image, keep_image, name_of, need_image
 from stoker.supervise.process import read_boot_id, read_start_ticks
 from stoker.supervise.runtimes import Start
 
 START_LIMIT_S = 300.0  # a first start may have to lay out an image of 30 GB
-ASK_S = 1.0
 ORPHAN_GRACE_S, ORPHAN_KILL_LIMIT_S = 15.0, 10.0
 logger = logging.getLogger("stoker.supervise")
-
-
-class ContainerRunning:
-    """A container that was started, by this daemon or a former one."""
-
-    def __init__(self, api: DockerApi, container: str, pid: int | None, log: ContainerLog) -> None:
-        self.api = api
-        self.container = container
-        self._start_ticks = read_start_ticks(pid) if pid else None
-        self._pid = pid if self._start_ticks is not None else None  # None too where its engine lives in a machine of its own
-        self._log = log
-        self._has_ended = False
-        self._closed = asyncio.Event()
-
-    @property
-    def pid(self) -> int | None:
-        """Its first process."""
-        return self._pid
-
-    @property
-    def start_ticks(self) -> int | None:
-        """When that process started, in clock ticks since boot."""
-        return self._start_ticks
-
-    async def wait(self) -> str:
-        """Copies its output until it has ended, and says how it did; raises nothing."""
-        async with asyncio.TaskGroup() as tasks:
-            following = tasks.create_task(self._log.follow())
-            await self._await_end()
-            following.cancel()
-        try:
-            await await_stopped(self.api, self.container)
-            await self._log.read_rest()
-            how = describe_end(await inspect(self.api, self.container))
-        except StokerError as problem:
-            how = f"ended; how, its container engine does not tell: {problem.what}"
-        self._has_ended = True
-        return how
-
-    async def _await_end(self) -> None:
-        """Waits for its first process, since the kernel answers where a container engine may not."""
-        if self._pid is None:
-            await self._ask_for_end()
-            return
-        try:
-            pidfd = os.pidfd_open(self._pid)
-        except OSError:
-            return
-        try:
-            if self._lives():
-                await _await_readable(pidfd)
-        finally:
-            os.close(pidfd)
-
-    async def _ask_for_end(self) -> None:
-        while True:
-            try:
-                if not is_running(await inspect(self.api, self.container)):
-                    return
-            except StokerError:
-                logger.warning("container=%s its engine does not answer", self.container[:12])
-            await asyncio.sleep(ASK_S)
-
-    def _lives(self) -> bool:
-        return self._pid is not None and read_start_ticks(self._pid) == self._start_ticks
-
-    def is_alive(self) -> bool:
-        """Tells whether it still runs, by its first process, without asking anybody."""
-        return self._lives() if self._pid is not None else not self._has_ended
-
-    def memory_bytes(self) -> int | None:
-        """Returns the resident bytes of its first process and of all those that it started."""
-        if not self._lives():
-            return None
-        try:
-            first = psutil.Process(self._pid)
-            return sum(_resident_bytes(one) for one in (first, *first.children(recursive=True)))
-        except psutil.Error:
-            return None
-
-    def close(self) -> None:
-        """Lets go of it; nothing of it is held between two calls."""
-
-
-def _resident_bytes(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.Error:
-        return 0
-
-
-async def _await_readable(fd: int) -> None:
-    loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    loop.add_reader(fd, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(fd)
 
 
 class ContainerRuntime:
@@ -221,17 +118,34 @@ class ContainerRuntime:
         left: list[str] = []
         for api in find_engines(self._environment):
             try:
-                left += await _end_all(api, self._labels, grace_s, kill_limit_s)
+                left += await self._end_all(api, running, grace_s, kill_limit_s)
             except StokerError:
                 if running is not None and running.api.socket == api.socket and running.is_alive():
                     raise
         return ", ".join(left)
 
+    async def _end_all(
+        self, api: DockerApi, running: ContainerRunning | None, grace_s: float, kill_limit_s: float
+    ) -> list[str]:
+        for found in await find_labelled(api, self._labels):
+            await end_container(api, found["Id"], grace_s, kill_limit_s)
+            if running is not None and running.container == found["Id"] and not running.is_alive():
+                await running.await_told()
+            await remove_container(api, found["Id"])
+        return [f"container {found['Names'][0].lstrip('/')}" for found in await find_labelled(api, self._labels)]
 
-async def _end_all(api: DockerApi, labels: Mapping[str, str], grace_s: float, kill_limit_s: float) -> list[str]:
-    for found in await find_labelled(api, labels):
-        await end_container(api, found["Id"], grace_s, kill_limit_s)
-    return [f"container {found['Names'][0].lstrip('/')}" for found in await find_labelled(api, labels)]
+    async def keep_good(self, running: ContainerRunning, name: str) -> GoodImage | None:
+        """Keeps the image of a container that is READY from being pruned; `name` is what the plan calls it.
+
+        None where the container is gone already.
+        """
+        found = await inspect(running.api, running.container)
+        image = await inspect_image(running.api, found["Image"]) if found else None
+        if image is None:
+            return None
+        service = self._labels[LABEL_SERVICE]
+        await keep_image(running.api, service, image["Id"])
+        return good_image(service, name, image)
 
 
 def _label(found: Document, name: str) -> str | None:
@@ -248,6 +162,7 @@ async def end_orphan_containers(
             for found in await find_labelled(api, {LABEL_INSTANCE: instance}):
                 if found["Labels"].get(LABEL_SERVICE) not in known_services:
                     await end_container(api, found["Id"], ORPHAN_GRACE_S, ORPHAN_KILL_LIMIT_S)
+                    await remove_container(api, found["Id"])
                     ended.append(found["Names"][0].lstrip("/"))
         except StokerError as problem:  # an engine that does not run now runs no container, or tells the next daemon
             logger.warning("containers of former services were not looked for: %s", problem.what)
