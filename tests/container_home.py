@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -19,7 +20,7 @@ from stoker.records import Handle, Plan
 from stoker.supervise.container_running import ContainerRunning
 from stoker.supervise.docker_api import DockerApi
 from stoker.supervise.process import read_boot_id
-from stoker.supervise.runtimes import Start
+from stoker.supervise.runtimes import Runtime, Start
 from stoker.supervise.runtimes.container import ContainerRuntime
 from support import make_plan
 
@@ -57,6 +58,11 @@ class Service:
         with socket.socket(socket.AF_UNIX) as ours:
             return ours.connect_ex(str(self.socket)) == 0
 
+    def hang(self) -> None:
+        """Lets it answer nothing any more, with its socket open."""
+        assert self._running is not None
+        self._running.send_signal(signal.SIGSTOP)
+
     def end(self) -> None:
         """Ends it as a crash would; containers live on."""
         if self._running is not None:
@@ -90,7 +96,9 @@ class ContainerHome:
 
     def runtime(self, service: str = "small", instance: str = INSTANCE, has_gpu: bool = False) -> ContainerRuntime:
         """Returns a runtime as a daemon makes one."""
-        return ContainerRuntime(instance, service, self.log(service), has_gpu, self.service.environment)
+        made = ContainerRuntime(instance, service, self.log(service), has_gpu, self.service.environment)
+        _: Runtime = made  # as hands know it
+        return made
 
     def plan(self, script: str, **changes: Any) -> Plan:
         """Returns a plan whose program is a shell script; the engine's words are its arguments."""

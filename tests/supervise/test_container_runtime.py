@@ -145,6 +145,22 @@ def test_what_cannot_start_leaves_nothing_behind_and_never_shows_the_key(home: C
     assert not Path("/no").exists()
 
 
+def test_a_model_behind_a_link_is_seen_and_a_folder_of_links_is_refused(home: ContainerHome, tmp_path: Path) -> None:
+    link, folder = tmp_path / "link.gguf", tmp_path / "linked"
+    link.symlink_to(home.model)
+    folder.mkdir()
+    (folder / "model.safetensors").symlink_to(home.model)
+
+    async def run() -> None:
+        running = await home.start("", model_path=str(link), program=("/bin/sh", "-c", '/usr/bin/cat "$2"', "sh"))
+        assert await running.wait() == "exit code 0"
+        with fails(Refused, "is a link to", f"add '{home.model.parent}:{home.model.parent}:ro' to `mounts`"):
+            await home.start("", model_path=str(folder))
+
+    asyncio.run(run())
+    assert home.log().read_bytes().endswith(b"GGUF")
+
+
 def test_gpus_are_refused_where_this_podman_would_drop_them_in_silence(home: ContainerHome) -> None:
     async def run() -> None:
         version = await home.api.podman_version()
@@ -173,6 +189,7 @@ def test_the_next_daemon_takes_a_container_over_and_its_log_is_whole(home: Conta
         seen = home.log().with_name("small.log.seen")
         told = json.loads(seen.read_bytes())
         assert told["size"] == home.log().stat().st_size
+        assert early["size"] < told["size"]
         seen.write_text(json.dumps({**told, **early}))  # as a daemon leaves it that dies between the two writes
 
     async def second() -> None:
@@ -245,5 +262,19 @@ def test_an_engine_that_is_gone_for_good_makes_nobody_wait_for_ever(home: Contai
             await home.start(SLEEP, runtime)
         home.podman("kill", "stoker-small")
         assert "its container engine does not tell" in await waiting
+
+    asyncio.run(run())
+
+
+def test_an_engine_that_hangs_is_waited_for_no_longer_than_the_limit(home: ContainerHome) -> None:
+    async def run() -> None:
+        api = home.api
+        await api.about()
+        home.service.hang()
+        with pytest.raises(StokerError, match="does not answer"):
+            await api.call("GET", "/containers/json", limit_s=0.2)
+        with pytest.raises(StokerError, match="does not answer"):
+            async with api.stream("POST", "/images/create", silence_limit_s=0.2, fromImage="a/b", tag="c"):
+                pass
 
     asyncio.run(run())

@@ -5,16 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from stoker.errors import Refused, StokerError
 from stoker.launch.container_api import LABEL_INSTANCE, LABEL_SERVICE
 from stoker.launch.names import is_volume
-from stoker.records import ContainerLaunch
+from stoker.launch.places import DRAFT_INSIDE, MODEL_INSIDE, find_hub_folder
+from stoker.records import ContainerLaunch, Plan
 from stoker.supervise.containers import end_container, inspect, is_running, remove_container
 from stoker.supervise.docker_api import DockerApi
 
 LEFTOVER_GRACE_S, LEFTOVER_KILL_LIMIT_S = 15.0, 10.0
 PODMAN_WITH_GPUS = (5, 4)
+
+
+def with_real_paths(plan: Plan) -> Plan:
+    """Returns the plan with its files instead of links to them: the container sees the folder of what is named."""
+    settings = tuple(msgspec.structs.replace(one, value=_real(one.value)) for one in plan.settings)
+    return msgspec.structs.replace(plan, model_path=_real(plan.model_path), settings=settings)
+
+
+T = TypeVar("T")
+
+
+def _real(value: T) -> T | str:
+    if not isinstance(value, str) or not value.startswith("/") or find_hub_folder(value):  # its blobs are mounted too
+        return value
+    path = Path(value)
+    return str(path.resolve()) if path.is_symlink() and path.is_file() else value
 
 
 def check_mounts(launch: ContainerLaunch) -> None:
@@ -25,6 +45,22 @@ def check_mounts(launch: ContainerLaunch) -> None:
             raise Refused(
                 f"{mount.host} is not there, and {launch.name} is to see it at {mount.inside}",
                 next_step="correct the model's path, or `mounts` in stoker.toml",
+            )
+    for mount in launch.mounts:
+        if mount.inside in (MODEL_INSIDE, DRAFT_INSIDE) and mount.inside in launch.words:  # the folder is what is loaded
+            _check_links(Path(mount.host), launch)
+
+
+def _check_links(folder: Path, launch: ContainerLaunch) -> None:
+    """Raises Refused where a model's folder holds links that lead to nothing in the container."""
+    seen = [folder.resolve(), *(Path(mount.host) for mount in launch.mounts if mount.host == mount.inside)]
+    for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
+        target = entry.resolve()
+        if entry.is_symlink() and not any(target.is_relative_to(place) for place in seen):
+            raise Refused(
+                f"{entry} is a link to {target}, which the container would not see",
+                why=f"only {folder} is mounted into it",
+                next_step=f"name {target.parent} as the model, or add '{target.parent}:{target.parent}:ro' to `mounts`",
             )
 
 

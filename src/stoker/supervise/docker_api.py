@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import httpx
@@ -78,7 +78,7 @@ class DockerApi:
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Gives an answer as it comes; raises EngineSilent where it breaks off or nothing comes for too long."""
         whole = await self._with_version(path)
-        with _renamed(self.socket):
+        with _renaming(self.socket):
             async with self._client(silence_limit_s) as client, client.stream(method, whole, params=query) as reply:
                 if reply.is_error:
                     await reply.aread()
@@ -90,7 +90,7 @@ class DockerApi:
         return f"/v{choose_api_version(about.get('ApiVersion', ''), about.get('MinAPIVersion', ''))}{path}"
 
     async def _ask(self, method: str, path: str, body: Json, query: Mapping[str, str | int], limit_s: float) -> Json:
-        with _renamed(self.socket):
+        with _renaming(self.socket):
             async with asyncio.timeout(limit_s), self._client(None) as client:
                 reply = await client.request(method, path, json=body, params=query)
         return self._read(reply)
@@ -112,19 +112,13 @@ class DockerApi:
         return ApiProblem(f"the container engine says: {_message(reply)}", why=f"it answered so at {self.socket}")
 
 
-class _renamed:  # noqa: N801 - read as a word of the `with` statement
+@contextmanager
+def _renaming(socket: str) -> Iterator[None]:
     """Renames what a broken socket raises, for the person at the desk."""
-
-    def __init__(self, socket: str) -> None:
-        self._socket = socket
-
-    def __enter__(self) -> None:
-        """Begins."""
-
-    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
-        """Raises the error that a person can read."""
-        if isinstance(problem, httpx.TransportError | TimeoutError | OSError):
-            raise silent(self._socket, str(problem) or "it did not answer in time") from problem
+    try:
+        yield
+    except (httpx.TransportError, TimeoutError, OSError) as problem:
+        raise silent(socket, str(problem) or "it did not answer in time") from problem
 
 
 def silent(socket: str, why: str) -> StokerError:

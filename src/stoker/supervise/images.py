@@ -143,10 +143,18 @@ async def _lines(blocks: AsyncIterator[bytes]) -> AsyncIterator[Document]:
     waiting = b""
     async for block in blocks:
         *whole, waiting = (waiting + block).split(b"\n")
-        for line in filter(None, map(bytes.strip, [*whole])):
-            yield msgspec.json.decode(line)
+        for line in whole:
+            if line.strip():
+                yield _decoded(line)
     if waiting.strip():
-        yield msgspec.json.decode(waiting)
+        yield _decoded(waiting)
+
+
+def _decoded(line: bytes) -> Document:
+    try:
+        return msgspec.json.decode(line, type=dict)
+    except msgspec.MsgspecError as problem:
+        raise StokerError("the container engine broke off in the middle of a line", why=str(problem)) from problem
 
 
 def _not_pulled(name: str, said: str) -> StokerError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from stoker.errors import StokerError
 from stoker.launch.container_api import LABEL_IMAGE, LABEL_INSTANCE, LABEL_LAUNCH, LABEL_SERVICE, render_create
 from stoker.launch.from_plan import launch_of, supervised_container_of
 from stoker.records import ContainerLaunch, GoodImage, Handle
-from stoker.supervise.container_checks import check_gpus, check_mounts, free_name, without_secrets
+from stoker.supervise.container_checks import check_gpus, check_mounts, free_name, with_real_paths, without_secrets
 from stoker.supervise.container_engines import find_engines, need_engines
 from stoker.supervise.container_limits import cap_ulimits, read_hard_limits
 from stoker.supervise.container_log import ContainerLog
@@ -29,7 +30,7 @@ from stoker.supervise.containers import (
 from stoker.supervise.docker_api import ApiProblem, DockerApi
 from stoker.supervise.images import good_image, inspect_image, keep_image, name_of, need_image
 from stoker.supervise.process import read_boot_id, read_start_ticks
-from stoker.supervise.runtimes import Start
+from stoker.supervise.runtimes import Running, Start
 
 START_LIMIT_S = 300.0  # a first start may have to lay out an image of 30 GB
 ORPHAN_GRACE_S, ORPHAN_KILL_LIMIT_S = 15.0, 10.0
@@ -52,15 +53,16 @@ class ContainerRuntime:
 
     async def start(self, start: Start, handle: Handle, save: Callable[[Handle], None]) -> ContainerRunning:
         """Starts a container by its planned image, argv and mounts, which have to be here; raises StokerError."""
-        launch = supervised_container_of(start.plan, start.port, start.marker, self._has_gpu)
+        plan = with_real_paths(start.plan)
+        launch = supervised_container_of(plan, start.port, start.marker, self._has_gpu)
         check_mounts(launch)
-        api, image = await need_image(need_engines(self._environment), launch.image, start.plan.service)
+        api, image = await need_image(need_engines(self._environment), launch.image, plan.service)
         await check_gpus(api, launch)
         await free_name(api, launch.name, self._labels[LABEL_INSTANCE])
         labels = (*launch.labels, (LABEL_IMAGE, name_of(image)))
         ulimits = cap_ulimits(launch.ulimits, read_hard_limits(api.socket))
         launch = msgspec.structs.replace(launch, image=image["Id"], labels=labels, ulimits=ulimits)
-        key_variable = launch_of(start.plan, start.port).key_variable
+        key_variable = launch_of(plan, start.port).key_variable
         secrets = {key_variable: start.key} if key_variable else {}
         with without_secrets(secrets):
             handle = await self._start_one(api, launch, secrets, handle, save)
@@ -80,18 +82,22 @@ class ContainerRuntime:
         try:
             await api.call("POST", f"/containers/{made['Id']}/start", limit_s=START_LIMIT_S)
         except ApiProblem:
-            await remove_container(api, made["Id"])
+            with contextlib.suppress(StokerError):  # what went wrong first is what has to be said
+                await remove_container(api, made["Id"])
             raise
         return handle
 
     async def _started(self, api: DockerApi, handle: Handle, save: Callable[[Handle], None]) -> ContainerRunning:
-        running = self._running(api, str(handle.container), await inspect(api, str(handle.container)))
+        found = await inspect(api, str(handle.container))
+        if found is None:
+            raise StokerError("the container was removed before it ran", why="somebody else ended it")
+        running = self._running(api, found)
         save(msgspec.structs.replace(handle, pid=running.pid, start_ticks=running.start_ticks))
         return running
 
-    def _running(self, api: DockerApi, container: str, found: Document | None) -> ContainerRunning:
-        pid = found["State"].get("Pid") if found else None
-        return ContainerRunning(api, container, pid or None, ContainerLog(api, container, self._log))
+    def _running(self, api: DockerApi, found: Document) -> ContainerRunning:
+        container, pid = found["Id"], found["State"].get("Pid") or None
+        return ContainerRunning(api, container, pid, ContainerLog(api, container, self._log))
 
     async def find(self, handle: Handle) -> ContainerRunning | None:
         """Returns the container of a handle if it carries the handle's launch and still runs.
@@ -110,17 +116,18 @@ class ContainerRuntime:
                     return ContainerRunning(api, handle.container, handle.pid, log)
                 continue
             if found and is_running(found) and _label(found, LABEL_LAUNCH) == handle.marker:
-                return self._running(api, handle.container, found)
+                return self._running(api, found)
         return None
 
-    async def stop(self, running: ContainerRunning | None, grace_s: float, kill_limit_s: float) -> str:
+    async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends and removes every container of the service; returns the names of those that outlived even that."""
         left: list[str] = []
+        own = running if isinstance(running, ContainerRunning) else None
         for api in find_engines(self._environment):
             try:
-                left += await self._end_all(api, running, grace_s, kill_limit_s)
+                left += await self._end_all(api, own, grace_s, kill_limit_s)
             except StokerError:
-                if running is not None and running.api.socket == api.socket and running.is_alive():
+                if own is not None and own.api.socket == api.socket and own.is_alive():
                     raise
         return ", ".join(left)
 
@@ -134,11 +141,13 @@ class ContainerRuntime:
             await remove_container(api, found["Id"])
         return [f"container {found['Names'][0].lstrip('/')}" for found in await find_labelled(api, self._labels)]
 
-    async def keep_good(self, running: ContainerRunning, name: str) -> GoodImage | None:
+    async def keep_good(self, running: Running, name: str) -> GoodImage | None:
         """Keeps the image of a container that is READY from being pruned; `name` is what the plan calls it.
 
         None where the container is gone already.
         """
+        if not isinstance(running, ContainerRunning):
+            return None
         found = await inspect(running.api, running.container)
         image = await inspect_image(running.api, found["Image"]) if found else None
         if image is None:
