@@ -211,7 +211,8 @@ def test_only_the_very_launch_of_a_handle_is_found(home: ContainerHome) -> None:
         handle = home.saved[-1]
         runtime = home.runtime()
         assert await runtime.find(handle) is not None
-        for other in ({"marker": f"{INSTANCE}/small/99"}, {"container": "0" * 64}, {"boot_id": "x"}, {"container": None}):
+        gone = {"container": "0" * 64, "start_ticks": 1}
+        for other in ({"marker": f"{INSTANCE}/small/99"}, gone, {"boot_id": "x"}, {"container": None}):
             assert await runtime.find(msgspec.structs.replace(handle, **other)) is None
         await runtime.stop(running, 0, KILL_LIMIT_S)
         assert await runtime.find(handle) is None
@@ -258,8 +259,14 @@ def test_an_engine_that_is_gone_for_good_makes_nobody_wait_for_ever(home: Contai
         waiting = asyncio.ensure_future(running.wait())
         home.service.end()
         runtime: ContainerRuntime = home.runtime()
-        with pytest.raises(StokerError):
+        with fails(Refused, "there is no container engine"):
             await home.start(SLEEP, runtime)
+        adopted = await runtime.find(home.saved[-1])
+        assert adopted is not None
+        assert adopted.pid == running.pid
+        with pytest.raises(StokerError, match="does not answer"):
+            await runtime.stop(adopted, GRACE_S, KILL_LIMIT_S)
+        assert await runtime.stop(None, GRACE_S, KILL_LIMIT_S) == ""
         home.podman("kill", "stoker-small")
         assert "its container engine does not tell" in await waiting
 

@@ -22,6 +22,11 @@ def find_engines(environment: Mapping[str, str] = os.environ) -> list[DockerApi]
     return [DockerApi(path) for path in _places(environment) if _look(path) is None]
 
 
+def first_engine(environment: Mapping[str, str] = os.environ) -> DockerApi:
+    """Returns the engine at the first place where one would be, there or not."""
+    return DockerApi(next(_places(environment), DOCKER))
+
+
 def need_engines(environment: Mapping[str, str] = os.environ) -> list[DockerApi]:
     """Returns the engines; raises Refused with what was looked at where there is none."""
     _check_host(environment.get("DOCKER_HOST") or UNIX)

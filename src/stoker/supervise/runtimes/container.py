@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from stoker.errors import StokerError
+from stoker.errors import Refused, StokerError
 from stoker.launch.container_api import LABEL_IMAGE, LABEL_INSTANCE, LABEL_LAUNCH, LABEL_SERVICE, render_create
 from stoker.launch.from_plan import launch_of, supervised_container_of
 from stoker.records import ContainerLaunch, GoodImage, Handle
 from stoker.supervise.container_checks import check_gpus, check_mounts, free_name, with_real_paths, without_secrets
-from stoker.supervise.container_engines import find_engines, need_engines
+from stoker.supervise.container_engines import find_engines, first_engine, need_engines
 from stoker.supervise.container_limits import cap_ulimits, read_hard_limits
 from stoker.supervise.container_log import ContainerLog
 from stoker.supervise.container_running import ContainerRunning
@@ -27,7 +27,7 @@ from stoker.supervise.containers import (
     is_running,
     remove_container,
 )
-from stoker.supervise.docker_api import ApiProblem, DockerApi
+from stoker.supervise.docker_api import ApiProblem, DockerApi, EngineSilent, silent
 from stoker.supervise.images import good_image, inspect_image, keep_image, name_of, need_image
 from stoker.supervise.process import read_boot_id, read_start_ticks
 from stoker.supervise.runtimes import Running, Start
@@ -102,33 +102,34 @@ class ContainerRuntime:
     async def find(self, handle: Handle) -> ContainerRunning | None:
         """Returns the container of a handle if it carries the handle's launch and still runs.
 
-        Where its engine does not answer, the very process that was started then is proof enough.
+        Where no engine has it, for want of a socket maybe, the very process that was started then is proof enough.
         """
         if handle.container is None or handle.boot_id != read_boot_id():
             return None
-        lives = handle.pid is not None and read_start_ticks(handle.pid) == handle.start_ticks is not None
         for api in find_engines(self._environment):
-            try:
+            with contextlib.suppress(StokerError):
                 found = await inspect(api, handle.container)
-            except StokerError:
-                if lives:
-                    log = ContainerLog(api, handle.container, self._log)
-                    return ContainerRunning(api, handle.container, handle.pid, log)
-                continue
-            if found and is_running(found) and _label(found, LABEL_LAUNCH) == handle.marker:
-                return self._running(api, found)
-        return None
+                if found and is_running(found) and _label(found, LABEL_LAUNCH) == handle.marker:
+                    return self._running(api, found)
+                if found:
+                    return None
+        return self._find_by_process(handle, handle.container)
+
+    def _find_by_process(self, handle: Handle, container: str) -> ContainerRunning | None:
+        if handle.pid is None or handle.start_ticks is None or read_start_ticks(handle.pid) != handle.start_ticks:
+            return None
+        api = first_engine(self._environment)
+        return ContainerRunning(api, container, handle.pid, ContainerLog(api, container, self._log))
 
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends and removes every container of the service; returns the names of those that outlived even that."""
         left: list[str] = []
         own = running if isinstance(running, ContainerRunning) else None
         for api in find_engines(self._environment):
-            try:
+            with contextlib.suppress(EngineSilent, Refused):  # one that does not run has no container; or see below
                 left += await self._end_all(api, own, grace_s, kill_limit_s)
-            except StokerError:
-                if own is not None and own.api.socket == api.socket and own.is_alive():
-                    raise
+        if own is not None and own.is_alive() and not left:
+            raise silent(own.api.socket, "the container still runs, and nobody else can end it")
         return ", ".join(left)
 
     async def _end_all(
