@@ -131,7 +131,7 @@ def test_a_name_taken_by_somebody_else_is_refused_and_our_own_leftover_replaced(
 def test_what_cannot_start_leaves_nothing_behind_and_never_shows_the_key(home: ContainerHome) -> None:
     async def run() -> None:
         for changes, words in (
-            ({"program": ("/nosuch",)}, "the container engine says"),
+            ({"program": ("/nosuch",)}, "set `program` of the service"),
             ({"image": "localhost/none:1"}, "`stoker fetch small` pulls it"),
             ({"mounts": (("/no/such/folder", "/x"),)}, "/no/such/folder is not there"),
         ):

@@ -19,6 +19,18 @@ from stoker.supervise.docker_api import DockerApi
 
 LEFTOVER_GRACE_S, LEFTOVER_KILL_LIMIT_S = 15.0, 10.0
 PODMAN_WITH_GPUS = (5, 4)
+# What engines say when a start fails, and what to do; docker's of GPUs and ports as its issues quote them, the others seen.
+ADVICE = (
+    (
+        "could not select device driver",
+        "install NVIDIA's container toolkit, then `sudo nvidia-ctk runtime configure --runtime=docker` and "
+        "`sudo systemctl restart docker`",
+    ),
+    ("executable file not found", "set `program` of the service to the words that start its engine in this image"),
+    ("no such file or directory", "set `program` of the service to the words that start its engine in this image"),
+    ("port is already allocated", "end what has the port, or give the service another one"),
+    ("address already in use", "end what has the port, or give the service another one"),
+)
 
 
 def with_real_paths(plan: Plan) -> Plan:
@@ -97,6 +109,12 @@ async def free_name(api: DockerApi, name: str, instance: str) -> None:
 def _owner(labels: Mapping[str, str]) -> str:
     other, service = labels.get(LABEL_INSTANCE), labels.get(LABEL_SERVICE)
     return f"belongs to the service {service} of another state folder ({other})" if other else "carries no label of ours"
+
+
+def advise(problem: StokerError) -> StokerError:
+    """Returns the error of a start that failed, with what to do where that is known."""
+    problem.next_step = next((advice for sign, advice in ADVICE if sign in problem.what), problem.next_step)
+    return problem
 
 
 @contextmanager

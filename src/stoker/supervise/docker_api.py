@@ -117,7 +117,7 @@ def _renaming(socket: str) -> Iterator[None]:
     """Renames what a broken socket raises, for the person at the desk."""
     try:
         yield
-    except (httpx.TransportError, TimeoutError, OSError) as problem:
+    except (httpx.HTTPError, httpx.StreamError, TimeoutError, OSError) as problem:
         raise silent(socket, str(problem) or "it did not answer in time") from problem
 
 

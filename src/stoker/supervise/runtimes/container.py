@@ -14,7 +14,7 @@ from stoker.errors import Refused, StokerError
 from stoker.launch.container_api import LABEL_IMAGE, LABEL_INSTANCE, LABEL_LAUNCH, LABEL_SERVICE, render_create
 from stoker.launch.from_plan import launch_of, supervised_container_of
 from stoker.records import ContainerLaunch, GoodImage, Handle
-from stoker.supervise.container_checks import check_gpus, check_mounts, free_name, with_real_paths, without_secrets
+from stoker.supervise.container_checks import advise, check_gpus, check_mounts, free_name, with_real_paths, without_secrets
 from stoker.supervise.container_engines import find_engines, first_engine, need_engines
 from stoker.supervise.container_limits import cap_ulimits, read_hard_limits
 from stoker.supervise.container_log import ContainerLog
@@ -81,10 +81,10 @@ class ContainerRuntime:
         save(handle)
         try:
             await api.call("POST", f"/containers/{made['Id']}/start", limit_s=START_LIMIT_S)
-        except ApiProblem:
+        except ApiProblem as problem:
             with contextlib.suppress(StokerError):  # what went wrong first is what has to be said
                 await remove_container(api, made["Id"])
-            raise
+            raise advise(problem) from None
         return handle
 
     async def _started(self, api: DockerApi, handle: Handle, save: Callable[[Handle], None]) -> ContainerRunning:
