@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from real_tools import LIMIT_S, OwnPodman, need
 from stoker.facts.machine.ports import pick_free_port
 from stoker.records import Handle, Plan
@@ -121,10 +119,6 @@ class ContainerHome:
     def names(self) -> list[str]:
         """Returns the names of all containers, running or not."""
         return sorted(self.podman("ps", "--all", "--format", "{{.Names}}").split())
-
-    def with_program(self, plan: Plan, *words: str) -> Plan:
-        """Returns a plan with another program."""
-        return msgspec.structs.replace(plan, program=words)
 
 
 @contextmanager

@@ -23,8 +23,7 @@ PODMAN_WITH_GPUS = (5, 4)
 ADVICE = (
     (
         "could not select device driver",
-        "install NVIDIA's container toolkit, then `sudo nvidia-ctk runtime configure --runtime=docker` and "
-        "`sudo systemctl restart docker`",
+        "install NVIDIA's container toolkit, then `sudo nvidia-ctk runtime configure` and restart docker",
     ),
     ("executable file not found", "set `program` of the service to the words that start its engine in this image"),
     ("no such file or directory", "set `program` of the service to the words that start its engine in this image"),
