@@ -104,7 +104,7 @@ async def live(machine: SmallMachine, folder: Path, plans: list[Plan]) -> list[s
         read_memory=machine.read, is_healthy=is_healthy, prove=prove, in_flight=lambda service: 0,
         heard_at=lambda service: 0.0,
         read_counters=no_counters, keep_start=lambda start: None,
-        cuda_counts_cache=lambda: False,
+        cuda_counts_cache=lambda: False, has_gpu=lambda: False,
     )  # fmt: skip
     supervisor = Supervisor(tools, [], lambda saved: None)
     ends = []

@@ -49,6 +49,7 @@ class Tools:
     read_counters: Callable[[Endpoint], Awaitable[tuple[str, ...] | None]]
     keep_start: Callable[[Start], None]
     cuda_counts_cache: Callable[[], bool]
+    has_gpu: Callable[[], bool]
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -92,7 +93,8 @@ class Hands:
     @property
     def runtime(self) -> Runtime:
         """What starts and ends the engines of this plan."""
-        return choose_runtime(self.plan, self.tools.instance)
+        tools = self.tools
+        return choose_runtime(self.plan, self.handle, tools.instance, self.log.file, tools.has_gpu)
 
     def keep(self, handle: Handle) -> None:
         """Takes a handle for this launch's and saves it."""

@@ -18,6 +18,7 @@ from stoker.records import Memory, say_bytes
 # pauses between two samples comes on top, since a machine that is short of memory lets its daemon wait too.
 REACTION_S = 0.25
 STEPS = 5
+LEAST_STEP_S = 0.001  # two looks at one moment say nothing of a rate
 SERVING_HOLD_S = 2.0
 # Half of the floor is the last that the kernel and the user's shell live on: below, nothing is waited for.
 LAST_SHARE = 0.5
@@ -68,7 +69,11 @@ class Watchdog:
         The rate is the median of the last steps, since one block that is taken at once is no trend.
         """
         self._recent.append((at_s, available_bytes))
-        steps = [(to_s - from_s, was - now) for (from_s, was), (to_s, now) in pairwise(self._recent) if to_s > from_s]
+        steps = [
+            (to_s - from_s, was - now)
+            for (from_s, was), (to_s, now) in pairwise(self._recent)
+            if to_s > from_s + LEAST_STEP_S
+        ]
         if not steps:
             return 0
         bytes_per_s = median_low(taken_bytes / step_s for step_s, taken_bytes in steps)
