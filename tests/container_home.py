@@ -6,12 +6,14 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import stoker
 from real_tools import LIMIT_S, OwnPodman, need
 from stoker.facts.machine.ports import pick_free_port
 from stoker.records import Handle, Plan
@@ -132,3 +134,11 @@ def container_home(podman: OwnPodman, folder: Path, **more: str) -> Iterator[Con
     finally:
         service.end()
         podman("rm", "--all", "--force", "--time", "0")
+
+
+def places() -> tuple[tuple[str, str], ...]:
+    """The folders that a Python with the engine in it needs, each where it is."""
+    needed = {"/usr", "/lib", "/lib64", sys.prefix, sys.base_prefix, str(Path(stoker.__file__).parent.parent)}
+    there = sorted(folder for folder in needed if Path(folder).exists())
+    apart = [one for one in there if not any(one.startswith(f"{other}/") for other in there)]
+    return tuple((folder, f"{folder}:ro") for folder in apart)

@@ -11,8 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-import stoker
-from container_home import IMAGE, INSTANCE, ContainerHome, container_home
+from container_home import IMAGE, INSTANCE, ContainerHome, container_home, places
 from real_tools import OwnPodman
 from stoker.facts.machine.ports import pick_free_port
 from stoker.flows.planning import demo_wish, make_plan
@@ -29,14 +28,6 @@ LOAD_POLLS, POLL_S = 600, 0.1
 def home(podman: OwnPodman, tmp_path: Path) -> Iterator[ContainerHome]:
     with container_home(podman, tmp_path) as home:
         yield home
-
-
-def places() -> tuple[tuple[str, str], ...]:
-    """The folders that a Python with the engine in it needs, each where it is."""
-    needed = {"/usr", "/lib", "/lib64", sys.prefix, sys.base_prefix, str(Path(stoker.__file__).parent.parent)}
-    there = sorted(folder for folder in needed if Path(folder).exists())
-    apart = [one for one in there if not any(one.startswith(f"{other}/") for other in there)]
-    return tuple((folder, f"{folder}:ro") for folder in apart)
 
 
 def engine_plan() -> Plan:
