@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from os import environ
 
 import msgspec
 
-from stoker.facts.engine.image import parse_image
+from stoker.box import LocalBox
+from stoker.facts.engine.image import find_image, parse_image
 from stoker.records import Environment
 from stoker.supervise.container_engines import need_engines
 from stoker.supervise.images import PullProgress, as_printed, pull_image
@@ -28,3 +30,24 @@ async def pull(
     found = parse_image(image, as_printed(await pull_image(api, image, on_progress)))
     runtime = "docker" if await api.podman_version() is None else "podman"
     return msgspec.structs.replace(found or Environment("image", image), runtime=runtime)
+
+
+def fetch_image(image: str, is_dry_run: bool, tell: Callable[[str], None]) -> None:
+    """Fetches an image that is not here, telling each layer that is done; raises StokerError or Refused."""
+    if find_image(LocalBox(), image) is not None:
+        tell(f"the image {image} is here")
+        return
+    if is_dry_run:
+        tell(f"the image {image} is not here, and would be fetched")
+        return
+    seen = PullProgress()
+
+    def show(progress: PullProgress) -> None:
+        nonlocal seen
+        if progress.layers_done > seen.layers_done:
+            tell(f"{image}: {progress}")
+            seen = progress
+
+    tell(f"the image {image}: fetched by the container engine")
+    found = asyncio.run(pull(image, show))
+    tell(f"the image {image} is here, {found.digest or 'its id is unknown'}")
