@@ -17,8 +17,8 @@ import stoker
 from real_tools import LIMIT_S, OwnPodman, need
 from stoker.facts.machine.ports import pick_free_port
 from stoker.records import Handle, Plan
-from stoker.supervise.container_running import ContainerRunning
-from stoker.supervise.docker_api import DockerApi
+from stoker.supervise.containers.api import DockerApi
+from stoker.supervise.containers.running import ContainerRunning
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Runtime, Start
 from stoker.supervise.runtimes.container import ContainerRuntime

@@ -9,7 +9,7 @@ from home import Home
 from real_tools import OwnPodman
 from registry import own_registry
 from stoker.config import demo_model
-from stoker.supervise.images import own_arch
+from stoker.supervise.containers.images import own_arch
 
 
 def test_a_services_image_is_fetched_once_and_refused_before_a_download_where_it_cannot_run(

@@ -16,7 +16,7 @@ from real_tools import OwnPodman
 from stoker.facts.machine.ports import pick_free_port
 from stoker.flows.planning import demo_wish, make_plan
 from stoker.records import Handle, Plan
-from stoker.supervise.container_running import ContainerRunning
+from stoker.supervise.containers.running import ContainerRunning
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
 

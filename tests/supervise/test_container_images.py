@@ -13,7 +13,7 @@ from real_tools import OwnPodman
 from registry import Registry, own_registry
 from stoker.errors import Refused, StokerError
 from stoker.flows.images import pull
-from stoker.supervise.images import PullProgress, inspect_image, own_arch
+from stoker.supervise.containers.images import PullProgress, inspect_image, own_arch
 from support import fails
 
 OTHER = "s390x"

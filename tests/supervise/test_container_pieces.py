@@ -9,12 +9,12 @@ import pytest
 
 from stoker.errors import Refused, WrongUse
 from stoker.records import GoodImage
-from stoker.supervise.container_engines import find_engines, need_engines
-from stoker.supervise.container_limits import cap_ulimits, parse_limits, read_hard_limits
-from stoker.supervise.container_log import read_time_us, take_frames
-from stoker.supervise.containers import describe_end
-from stoker.supervise.docker_api import choose_api_version, silent
-from stoker.supervise.images import Layers, PullProgress, check_arch, own_arch, remember_good, split_name
+from stoker.supervise.containers.api import choose_api_version, silent
+from stoker.supervise.containers.calls import describe_end
+from stoker.supervise.containers.images import Layers, PullProgress, check_arch, own_arch, remember_good, split_name
+from stoker.supervise.containers.limits import cap_ulimits, parse_limits, read_hard_limits
+from stoker.supervise.containers.log import read_time_us, take_frames
+from stoker.supervise.containers.sockets import find_engines, need_engines
 from support import fails
 
 

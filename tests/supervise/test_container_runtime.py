@@ -15,7 +15,7 @@ import pytest
 from container_home import INSTANCE, OBEDIENT, SLEEP, ContainerHome, container_home
 from real_tools import OwnPodman
 from stoker.launch.process import MARKER_VARIABLE
-from stoker.supervise.containers import find_labelled
+from stoker.supervise.containers.calls import find_labelled
 from stoker.supervise.runtimes.container import end_orphan_containers
 
 GRACE_S, KILL_LIMIT_S = 5.0, 20.0

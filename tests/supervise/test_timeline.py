@@ -14,7 +14,7 @@ from stoker.engines import find
 from stoker.facts.machine.ports import pick_free_port
 from stoker.records import GIB, MIB, Stage, Timeline
 from stoker.supervise.logs import EngineLog
-from stoker.supervise.timeline import Heard, TimelineWatch, read_timeline, recognise
+from stoker.supervise.starts.timeline import Heard, TimelineWatch, read_timeline, recognise
 from support import DEMO
 
 EMBEDDED = (sys.executable, "-P", "-m", "stoker.embedded")

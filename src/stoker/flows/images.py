@@ -11,8 +11,8 @@ import msgspec
 from stoker.box import LocalBox
 from stoker.facts.engine.image import find_image, parse_image
 from stoker.records import Environment
-from stoker.supervise.container_engines import need_engines
-from stoker.supervise.images import PullProgress, as_printed, pull_image
+from stoker.supervise.containers.images import PullProgress, as_printed, pull_image
+from stoker.supervise.containers.sockets import need_engines
 
 
 def _in_silence(progress: PullProgress) -> None:

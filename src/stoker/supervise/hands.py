@@ -19,7 +19,7 @@ from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.runtimes import Running, Runtime
 from stoker.supervise.runtimes.choose import choose_runtime
-from stoker.supervise.timeline import TimelineWatch
+from stoker.supervise.starts.timeline import TimelineWatch
 from stoker.supervise.watchdog import Launch, Watchdog
 
 HOST = "127.0.0.1"

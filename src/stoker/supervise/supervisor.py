@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from stoker.errors import Refused, WrongUse
 from stoker.plan.room import Claim, to_stop
 from stoker.records import BEING_STARTED, RESTING, Plan, SavedService, Service, ServiceView, State, SwitchView, say_bytes
-from stoker.supervise.container_engines import find_engines
+from stoker.supervise.containers.sockets import find_engines
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
 from stoker.supervise.service import ServiceOwner

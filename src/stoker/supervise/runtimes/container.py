@@ -14,12 +14,8 @@ from stoker.errors import Refused, StokerError
 from stoker.launch.container_api import LABEL_IMAGE, LABEL_INSTANCE, LABEL_LAUNCH, LABEL_SERVICE, render_create
 from stoker.launch.from_plan import launch_of, supervised_container_of
 from stoker.records import ContainerLaunch, GoodImage, Handle
-from stoker.supervise.container_checks import advise, check_gpus, check_mounts, free_name, with_real_paths, without_secrets
-from stoker.supervise.container_engines import find_engines, first_engine, need_engines
-from stoker.supervise.container_limits import cap_ulimits, read_hard_limits
-from stoker.supervise.container_log import ContainerLog
-from stoker.supervise.container_running import ContainerRunning
-from stoker.supervise.containers import (
+from stoker.supervise.containers.api import ApiProblem, DockerApi, EngineSilent, silent
+from stoker.supervise.containers.calls import (
     Document,
     end_container,
     find_labelled,
@@ -27,8 +23,12 @@ from stoker.supervise.containers import (
     is_running,
     remove_container,
 )
-from stoker.supervise.docker_api import ApiProblem, DockerApi, EngineSilent, silent
-from stoker.supervise.images import good_image, inspect_image, keep_image, name_of, need_image
+from stoker.supervise.containers.checks import advise, check_gpus, check_mounts, free_name, with_real_paths, without_secrets
+from stoker.supervise.containers.images import good_image, inspect_image, keep_image, name_of, need_image
+from stoker.supervise.containers.limits import cap_ulimits, read_hard_limits
+from stoker.supervise.containers.log import ContainerLog
+from stoker.supervise.containers.running import ContainerRunning
+from stoker.supervise.containers.sockets import find_engines, first_engine, need_engines
 from stoker.supervise.process import read_boot_id, read_start_ticks
 from stoker.supervise.runtimes import Running, Start
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from stoker.errors import Refused, WrongUse
-from stoker.supervise.docker_api import DockerApi, silent
+from stoker.supervise.containers.api import DockerApi, silent
 
 UNIX = "unix://"
 DOCKER, PODMAN = "/var/run/docker.sock", "/run/podman/podman.sock"

@@ -16,7 +16,7 @@ import msgspec
 
 from stoker.errors import StokerError
 from stoker.records import Record
-from stoker.supervise.docker_api import DockerApi
+from stoker.supervise.containers.api import DockerApi
 
 HEADER_BYTES = 8  # which stream, three zeros, and the length of what follows, the most significant byte first
 RETRY_S = 1.0

@@ -14,7 +14,7 @@ import msgspec
 from stoker.errors import Refused, StokerError
 from stoker.launch.container import full_image
 from stoker.records import GoodImage, Record, say_bytes
-from stoker.supervise.docker_api import ApiProblem, DockerApi
+from stoker.supervise.containers.api import ApiProblem, DockerApi
 
 SILENCE_LIMIT_S = 600.0  # podman says nothing while it unpacks a layer of many GB
 MANIFEST_LIMIT_S = 60.0

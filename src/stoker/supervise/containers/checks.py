@@ -14,8 +14,8 @@ from stoker.launch.container_api import LABEL_INSTANCE, LABEL_SERVICE
 from stoker.launch.names import is_volume
 from stoker.launch.places import DRAFT_INSIDE, MODEL_INSIDE, find_hub_folder
 from stoker.records import ContainerLaunch, Plan
-from stoker.supervise.containers import end_container, inspect, is_running, remove_container
-from stoker.supervise.docker_api import DockerApi
+from stoker.supervise.containers.api import DockerApi
+from stoker.supervise.containers.calls import end_container, inspect, is_running, remove_container
 
 LEFTOVER_GRACE_S, LEFTOVER_KILL_LIMIT_S = 15.0, 10.0
 PODMAN_WITH_GPUS = (5, 4)

@@ -10,9 +10,9 @@ import os
 import psutil
 
 from stoker.errors import StokerError
-from stoker.supervise.container_log import ContainerLog
-from stoker.supervise.containers import await_stopped, describe_end, inspect, is_running
-from stoker.supervise.docker_api import DockerApi
+from stoker.supervise.containers.api import DockerApi
+from stoker.supervise.containers.calls import await_stopped, describe_end, inspect, is_running
+from stoker.supervise.containers.log import ContainerLog
 from stoker.supervise.process import read_start_ticks
 
 ASK_S = 1.0

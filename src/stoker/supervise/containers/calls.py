@@ -10,7 +10,7 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from stoker.supervise.docker_api import ApiProblem, DockerApi
+from stoker.supervise.containers.api import ApiProblem, DockerApi
 
 STOPPED_LIMIT_S = 10.0
 REMOVE_LIMIT_S = 60.0
