@@ -73,6 +73,7 @@ class Hands:
         self._watchdog = Watchdog(tools.limits.memory_floor_bytes)
         self._log_read_s = 0.0
         self.hurry = False
+        self.is_near = False
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -151,10 +152,13 @@ class Hands:
         return MemoryLow(time.time(), f"stopped before the machine ran out of memory: {why}; most is held by: {held}")
 
     def _judge(self, now_s: float, memory: Memory, service: Service, may_go: bool) -> str | None:
-        if service.state in BEING_STARTED and self.handle is not None:
-            launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
+        self.is_near = self._watchdog.is_near(memory)
+        if self.handle is None:
+            return None
+        launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
+        if service.state in BEING_STARTED:
             return self._watchdog.judge_launch(now_s, memory, launch)
-        why = self._watchdog.judge_serving(now_s, memory)
+        why = self._watchdog.judge_serving(now_s, memory, launch)
         return why if service.state is State.READY and may_go else None
 
 
