@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-# As multiprocessing, torch, NCCL, loky and SGLang name what they make; what other programs keep there on purpose is left alone.
+# As multiprocessing, torch, NCCL, loky and SGLang name what they make; what other programs keep there is left alone.
 SEGMENT = re.compile(r" (/dev/shm/(?:psm_|sem\.(?:mp|loky)-|torch_|nccl-|sglang_)[\w.-]+)$", re.MULTILINE)
 
 
