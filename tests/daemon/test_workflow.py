@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +151,16 @@ def test_a_dry_run_shows_everything_and_runs_nothing(home: Home) -> None:
     assert home.daemon_pid is None
 
 
-def begin(home: Home, *run: str) -> subprocess.Popen[str]:
-    """Begins `stoker run` and returns without waiting for it."""
+@contextmanager
+def begin(home: Home, *run: str) -> Iterator[subprocess.Popen[str]]:
+    """Begins `stoker run`; a test that fails meanwhile ends it."""
     argv = [sys.executable, "-m", "stoker", "run", *run]
-    return subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    with subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as begun:
+        try:
+            yield begun
+        except BaseException:
+            begun.send_signal(signal.SIGINT)
+            raise
 
 
 SLEEPER = """
@@ -174,7 +181,8 @@ def write_sleeper(home: Home, limit: str = "600") -> Path:
 
 def read_pids(file: Path) -> list[int]:
     """Returns the pids once they are there."""
-    return [int(pid) for pid in wait_for("the step's pids", lambda: file.exists() and file.read_text()).split()]
+    wait_for("the step's pids", file.exists)
+    return [int(pid) for pid in file.read_text().split()]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -284,6 +292,6 @@ def test_no_key_is_in_the_words_of_a_command_or_in_what_is_kept_of_a_run(home: H
         assert key in Path(f"/proc/{pid}/environ").read_bytes()
         assert key not in Path(f"/proc/{pid}/cmdline").read_bytes()
         assert key not in home.paths.run_state("long").read_bytes()
-        assert os.stat(home.paths.run_state("long")).st_mode & 0o077 == 0
+        assert home.paths.run_state("long").stat().st_mode & 0o077 == 0
         run.send_signal(signal.SIGINT)
         run.wait(60)
