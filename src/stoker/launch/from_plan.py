@@ -28,12 +28,7 @@ def launch_of(plan: Plan, port: int) -> LaunchSpec:
 
 def container_of(plan: Plan, port: int, key_file: str | None = None) -> ContainerLaunch:
     """Returns the container that a plan asks for: its models read-only, its port on loopback, no secret in sight."""
-    if not plan.is_engine:
-        raise Refused(
-            f"{plan.service} is a program of this machine, and no image is known that holds it",
-            why="Stoker knows what goes into the container of an engine, and not what this program needs",
-            next_step="`--render unit` or `--render argv` prints it; to run it in a container, make `docker run` its `program`",
-        )
+    check_is_engine(plan)
     if plan.image is None:
         raise Refused(f"{plan.service} names no image", next_step="give --image, or `image` in stoker.toml")
     inside, mounts = plan_inside(plan)
@@ -53,6 +48,16 @@ def container_of(plan: Plan, port: int, key_file: str | None = None) -> Containe
         ulimits=(("memlock", -1), ("nofile", OPEN_FILES)),
         labels=(("stoker.plan", plan.plan_id), ("stoker.service", plan.service)),
     )
+
+
+def check_is_engine(plan: Plan) -> None:
+    """Raises Refused for a program of the user's, which no container or image can be made for."""
+    if not plan.is_engine:
+        raise Refused(
+            f"{plan.service} is a program of this machine, and no image is known that holds it",
+            why="Stoker knows what goes into the container of an engine, and not what this program needs",
+            next_step="`--render unit` or `--render argv` prints it as it is",
+        )
 
 
 def _on_all_addresses(argv: tuple[str, ...]) -> tuple[str, ...]:
