@@ -15,6 +15,7 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from home import Home
 from stoker.box import is_running
+from stoker.config import demo_model
 from stoker.records import ServiceView
 
 PYTHON = os.environ.get("STOKER_VLLM", "")
@@ -45,7 +46,8 @@ class VllmHome(Home):
         module = (PYTHON, "-m", "vllm.entrypoints.openai.api_server")
         command = (str(Path(PYTHON).with_name("vllm")), "serve")
         self.configure(
-            _service("small", module, EAGER)
+            _service("small", module, f'{EAGER}\ngroup = "one"')
+            + f'[service.other]\nmodel = "{demo_model()}"\ncontext = 1024\nreasoning = "off"\ngroup = "one"\n'
             + _service("guessing", command, f'speculation = "ngram"\ndraft_tokens = 3\n{EAGER}')
             + _service("typo", module, "flags = { max-model-length = 4 }")
         )

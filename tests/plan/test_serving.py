@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +30,7 @@ from stoker.errors import Refused
 from stoker.facts.engine.catalogs import find_catalog
 from stoker.plan.report import check_report, make_report
 from stoker.plan.room import Claim
-from stoker.records import GIB, MissingFile
+from stoker.records import GIB, Environment, MissingFile, Plan
 from support import fails, make_model
 
 
@@ -204,10 +205,25 @@ def test_a_gguf_is_budgeted_and_judged_too() -> None:
     assert check_report(small) == small.plan
 
 
-@pytest.mark.parametrize("changes", [{"memory_share": 0.5}, {"image": "ghcr.io/ggml-org/llama.cpp:server"}])
+@pytest.mark.parametrize("changes", [{"memory_share": 0.5}, {"image": "llama.cpp:server", "server": "/bin/llama-server"}])
 def test_what_llama_cpp_would_ignore_is_refused(changes: dict[str, Any]) -> None:
     with fails(Refused, "llama.cpp is planned without it"):
         report_of("llamacpp", make_model(), **changes)
+
+
+def test_llama_cpp_is_planned_in_an_image_with_the_words_that_its_maker_or_the_user_gave() -> None:
+    image = "ghcr.io/ggml-org/llama.cpp:server"
+    theirs = Environment("image", image, engine="llamacpp", entrypoint=("/app/llama-server",))
+
+    def plan(environment: Environment | None = theirs, **changes: Any) -> Plan:
+        ground = make_ground("llamacpp", make_model(), image=image, **changes)
+        return make_report(msgspec.structs.replace(ground, environment=environment)).plan
+
+    made = plan(mounts=("/c:/root/.cache",))
+    assert (made.image, made.program, made.mounts) == (image, ("/app/llama-server",), (("/c", "/root/.cache"),))
+    assert find("llamacpp").render(plan(None), 1).argv[0] == "llama-server"
+    assert find("llamacpp").render(plan(program=("/opt/llama-server",)), 1).argv[0] == "/opt/llama-server"
+    assert made.plan_id != report_of("llamacpp", make_model()).plan.plan_id
 
 
 def test_what_no_engine_may_have_is_said_beside_what_it_takes() -> None:

@@ -126,20 +126,29 @@ def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_st
     assert segments and not [file for file in segments if file.exists()]
 
 
-def test_down_leaves_no_process_and_no_shared_memory_and_another_engine_takes_its_place(
-    vllm: VllmHome, ready: ServiceView
-) -> None:
+def test_down_leaves_no_process_and_no_shared_memory(vllm: VllmHome, ready: ServiceView) -> None:
     segments = shared_segments(leader_of(ready))
     assert segments
     [stopped] = vllm.json("down", "small")
     assert (stopped["state"], stopped["memory_bytes"]) == ("STOPPED", None)
     assert family(leader_of(ready)) == set()
     assert not [file for file in segments if file.exists()]
-    # `down` and `up` make the change here; a verb that does both belongs here too.
-    vllm.run("up", "demo")
-    assert vllm.json("ask", "Who are you?", "--model", "stoker-demo", "--max-tokens", "4")["answer"]
-    vllm.run("down", "demo")
-    assert vllm.bring_up("small")["state"] == "READY"
+
+
+def test_a_switch_to_llama_cpp_and_back_leaves_one_engine_at_a_time_and_timelines(
+    vllm: VllmHome, ready: ServiceView
+) -> None:
+    refused = vllm.run("up", "other", code=3).stderr
+    assert "small is up, and of the group `one`" in refused
+    assert vllm.json("switch", "other")["outcome"] == "ready"
+    assert family(leader_of(ready)) == set()
+    assert vllm.json("ask", "Who are you?", "--model", "other", "--max-tokens", "4")["answer"]
+    assert vllm.json("switch", "small")["outcome"] == "ready"
+    vllm.leaders.add(leader_of(vllm.service("small")))
+    assert vllm.service("other").state is State.STOPPED
+    stages = {one["name"]: one["took_s"] for one in vllm.json("timeline", "small")["last"]["stages"]}
+    assert {"import", "weights"} <= stages.keys()
+    assert stages["import"] > 0.5, "vLLM imports torch"
     vllm.run("down", "small")
 
 

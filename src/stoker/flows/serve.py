@@ -86,7 +86,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
         in_flight=lambda service: door.in_flight(service), heard_at=lambda service: door.heard_at(service),
         read_counters=prober.read_counters, keep_start=_keeper(timelines),
-        cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)),
+        cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store))
     control = Control(paths, store, timelines, supervisor, Idle(paths, config.idle, supervisor, tools))

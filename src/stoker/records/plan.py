@@ -67,7 +67,8 @@ class Plan(Record, frozen=True):
     """How one service will run: every setting with its reason, and the memory it should need.
 
     `plan_id` is a digest of everything that decides the launch. `port` 0 means a free one, picked at launch. `answers`:
-    clients may ask it for tokens, and so does the proof; else its health is all that is asked.
+    clients may ask it for tokens, and so does the proof; else its health is all that is asked. `image_id` is what `image`
+    stood for when it was planned.
     """
 
     plan_id: str
@@ -87,6 +88,7 @@ class Plan(Record, frozen=True):
     mounts: tuple[tuple[str, str], ...] = ()
     answers: bool = True
     group: str | None = None
+    image_id: str | None = None
 
     @property
     def is_engine(self) -> bool:

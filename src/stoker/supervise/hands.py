@@ -19,7 +19,7 @@ from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.runtimes import Running, Runtime
 from stoker.supervise.runtimes.choose import choose_runtime
-from stoker.supervise.timeline import TimelineWatch
+from stoker.supervise.starts.timeline import TimelineWatch
 from stoker.supervise.watchdog import Launch, Watchdog
 
 HOST = "127.0.0.1"
@@ -49,6 +49,7 @@ class Tools:
     read_counters: Callable[[Endpoint], Awaitable[tuple[str, ...] | None]]
     keep_start: Callable[[Start], None]
     cuda_counts_cache: Callable[[], bool]
+    has_gpu: Callable[[], bool]
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -72,6 +73,7 @@ class Hands:
         self._watchdog = Watchdog(tools.limits.memory_floor_bytes)
         self._log_read_s = 0.0
         self.hurry = False
+        self.is_near = False
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -92,7 +94,8 @@ class Hands:
     @property
     def runtime(self) -> Runtime:
         """What starts and ends the engines of this plan."""
-        return choose_runtime(self.plan, self.tools.instance)
+        tools = self.tools
+        return choose_runtime(self.plan, self.handle, tools.instance, self.log.file, tools.has_gpu)
 
     def keep(self, handle: Handle) -> None:
         """Takes a handle for this launch's and saves it."""
@@ -149,10 +152,13 @@ class Hands:
         return MemoryLow(time.time(), f"stopped before the machine ran out of memory: {why}; most is held by: {held}")
 
     def _judge(self, now_s: float, memory: Memory, service: Service, may_go: bool) -> str | None:
-        if service.state in BEING_STARTED and self.handle is not None:
-            launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
+        self.is_near = self._watchdog.is_near(memory)
+        if self.handle is None:
+            return None
+        launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
+        if service.state in BEING_STARTED:
             return self._watchdog.judge_launch(now_s, memory, launch)
-        why = self._watchdog.judge_serving(now_s, memory)
+        why = self._watchdog.judge_serving(now_s, memory, launch)
         return why if service.state is State.READY and may_go else None
 
 

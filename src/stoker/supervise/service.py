@@ -28,7 +28,7 @@ from stoker.supervise.machine import (
 from stoker.supervise.runtimes import Running
 from stoker.supervise.waits import describe_wait
 
-SAMPLE_S, LAUNCH_SAMPLE_S = 0.5, 0.025  # a launch can take gigabytes in a second
+SAMPLE_S, CLOSE_SAMPLE_S = 0.25, 0.025  # an engine can take gigabytes in a second
 FREEZE_POLL_S = 2.0
 GOOD_PLANS = 3
 ITS_TURN = "its turn; one service is started at a time"
@@ -196,7 +196,8 @@ class ServiceOwner:
         while True:
             if self._hands.running is not None and (event := self._hands.look(self.service, self._may_go(self))):
                 self._post(event)
-            await self.await_change(LAUNCH_SAMPLE_S if self.service.state in BEING_STARTED else SAMPLE_S)
+            is_close = self.service.state in BEING_STARTED or self._hands.is_near
+            await self.await_change(CLOSE_SAMPLE_S if is_close else SAMPLE_S)
 
     async def _look_for_a_freeze(self) -> None:
         tools, name = self._hands.tools, self.plan.service

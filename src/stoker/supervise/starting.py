@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ from stoker.supervise.machine import Event
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
 
+logger = logging.getLogger("stoker.supervise")
 HEALTH_FIRST_POLL_S = 0.03
 HEALTH_LAST_POLL_S = 1.0
 EXIT_POLL_S, EXIT_POLLS = 0.02, 15
@@ -136,9 +138,20 @@ async def prove(hands: Hands, service: Service) -> Event:
     except TimeoutError:
         return machine.Unfit(time.time(), f"it gave no token within {limit_s:g} s (prove_s)", TIMED_OUT)
     _measure_claim(hands)
+    await _keep_image(hands)
     said = f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms"
     loaded = await _end_load(hands)
     return machine.Proved(time.time(), f"{said}; {loaded}" if loaded else said)
+
+
+async def _keep_image(hands: Hands) -> None:
+    """Keeps the image in which a service was READY from being pruned, so that it can go back to it."""
+    if hands.plan.image is None or hands.running is None:
+        return
+    try:
+        await hands.runtime.keep_good(hands.running, hands.plan.image)
+    except StokerError as problem:  # it serves all the same
+        logger.warning("service=%s its image is not kept: %s", hands.plan.service, problem.what)
 
 
 async def _end_load(hands: Hands) -> str:

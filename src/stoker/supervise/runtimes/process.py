@@ -74,6 +74,9 @@ class ProcessRuntime:
         process = find_adopted(handle)
         return self._running(process) if process else None
 
+    async def keep_good(self, running: Running, image: str) -> None:
+        """Keeps nothing: a program of the user's is the user's."""
+
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends every process of the service: SIGTERM, after `grace_s` SIGKILL."""
         left = await stop_group(Group(self._prefix, running.pid if running else None), grace_s, kill_limit_s)
