@@ -10,6 +10,7 @@ from stoker.records.base import (
     MIB,
     Record,
     say_bytes,
+    say_s,
 )
 from stoker.records.fetch import (
     Completed,
@@ -135,6 +136,21 @@ from stoker.records.views import (
     SwitchOutcome,
     SwitchView,
 )
+from stoker.records.workflow import (
+    STOP,
+    THEN,
+    IdleSettings,
+    IdleView,
+    RunningView,
+    RunOutcome,
+    RunPlan,
+    RunState,
+    RunView,
+    StepOutcome,
+    StepRun,
+    Workflow,
+    WorkflowStep,
+)
 
 __all__ = [
     "AT_REST",
@@ -142,6 +158,8 @@ __all__ = [
     "GIB",
     "MIB",
     "RESTING",
+    "STOP",
+    "THEN",
     "WITHOUT_ENGINE",
     "Alternative",
     "AtExit",
@@ -173,6 +191,8 @@ __all__ = [
     "GpuProcess",
     "Handle",
     "HowFound",
+    "IdleSettings",
+    "IdleView",
     "ImageOverlay",
     "InstallView",
     "InstalledEngine",
@@ -212,6 +232,11 @@ __all__ = [
     "RenderedFile",
     "Report",
     "Rule",
+    "RunOutcome",
+    "RunPlan",
+    "RunState",
+    "RunView",
+    "RunningView",
     "SavedService",
     "Scalar",
     "Service",
@@ -229,6 +254,8 @@ __all__ = [
     "Start",
     "State",
     "StatusView",
+    "StepOutcome",
+    "StepRun",
     "Suggestion",
     "SwitchOutcome",
     "SwitchView",
@@ -240,5 +267,8 @@ __all__ = [
     "UnitKind",
     "UnitLaunch",
     "Wish",
+    "Workflow",
+    "WorkflowStep",
     "say_bytes",
+    "say_s",
 ]
