@@ -114,6 +114,7 @@ from stoker.records.service import (
     Measured,
     Proof,
     SavedService,
+    SavedSwitch,
     Service,
     State,
 )
@@ -213,6 +214,7 @@ __all__ = [
     "Report",
     "Rule",
     "SavedService",
+    "SavedSwitch",
     "Scalar",
     "Service",
     "ServiceView",

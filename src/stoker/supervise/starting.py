@@ -71,7 +71,7 @@ async def spawn(hands: Hands, service: Service) -> Event:
     hands.load = LoadHelp(hands.plan)
     await hands.load.measure()
     before_bytes = hands.tools.read_memory().available_bytes
-    hands.low_bytes = None
+    hands.watch_launch(before_bytes)
     hands.keep(Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes))
     hands.begin_timeline()
     start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
@@ -177,5 +177,6 @@ def _measure_claim(hands: Hands) -> None:
         return
     before_bytes = handle.memory_before_bytes
     hands.handle = msgspec.structs.replace(handle, memory_claim_bytes=max(0, before_bytes - available_bytes))
-    least_bytes = min(available_bytes, available_bytes if hands.low_bytes is None else hands.low_bytes)
-    hands.measured = Measured(hands.plan.plan_id, max(0, before_bytes - least_bytes))
+    if hands.low_bytes is not None:  # one that was taken back has had its peak unseen
+        least_bytes = min(available_bytes, hands.low_bytes)
+        hands.measured = Measured(hands.plan.plan_id, max(0, before_bytes - least_bytes))
