@@ -249,6 +249,18 @@ def test_who_has_to_stop_is_judged_anew_after_the_cool_down(home: Home) -> None:
     assert alive(home) == {"c"}
 
 
+def test_down_of_what_a_switch_is_about_to_start_is_not_undone(home: Home) -> None:
+    set_up(home, "switch_cooldown_s = 1", a={}, b={})
+    home.run("up", "b")
+    home.run("switch", "a")
+    home.run("down", "a")
+    view = begin_switch(home, "b")
+    home.run("down", "b")
+    ended = end_of(home, view)
+    assert (ended.outcome, ended.why) == ("failed", "b was asked to stop meanwhile")
+    assert alive(home) == set()
+
+
 def test_a_second_switch_while_one_is_under_way_is_refused(home: Home) -> None:
     gate = home.folder / "gate"
     set_up(home, a={}, b={"gate": str(gate)}, c={})

@@ -45,6 +45,7 @@ class Switcher:
         self.view: SwitchView | None = None
         self._former: SwitchView | None = None
         self._saved: SavedSwitch | None = None
+        self._is_unwanted = False
         self._services = services
         self._cooldown_s = cooldown_s
         self._keep = keep
@@ -77,7 +78,7 @@ class Switcher:
         """Notes that a switch begins; raises Refused while another is under way."""
         self.check_none()
         self._former, now = self.view, time.time()
-        self._saved = saved
+        self._saved, self._is_unwanted = saved, False
         self._keep(saved)
         self.view = SwitchView(service=saved.plan.service, since=now, goes=saved.goes, plan_id=saved.plan.plan_id)
         if goes_on:
@@ -111,8 +112,9 @@ class Switcher:
                 await self._carry_out()
 
     def leave_out(self, name: str) -> None:
-        """Notes that somebody wants a service down: it is not what a switch goes back to."""
+        """Notes that somebody wants a service down: a switch does not go back to it, and one to it does not start it."""
         if self._saved is not None:
+            self._is_unwanted |= name == self._saved.plan.service
             self._remember(before=tuple(plan for plan in self._saved.before if plan.service != name))
 
     def give_up(self) -> None:
@@ -157,6 +159,8 @@ class Switcher:
         """Stops who goes and starts who comes; returns why that did not lead to READY, with its exit code."""
         try:
             await self._stop(saved.goes, f"{saved.plan.service} takes its place")
+            if self._is_unwanted:
+                raise StokerError(f"{saved.plan.service} was asked to stop meanwhile")  # noqa: TRY301
             view = await self._start(saved.plan, "a switch to it was asked for")
         except StokerError as problem:
             return problem.what, problem.exit_code
