@@ -71,13 +71,18 @@ class World:
     def clear(self) -> None:
         """Ends and forgets everything but the daemon."""
         daemon = self.home.daemon
-        for view in daemon.status().services:
-            daemon.down(view.name)
+        self.down_all()
         while (switch := self.last_switch()) is not None and switch.outcome is None:
             daemon.await_switch(len(switch.steps), switch.since)
-        for one in daemon.status().services:
+        self.down_all()  # a switch may have brought one more
+        for one in self.views():
             assert self.home.await_state(one.name, State.STOPPED, State.WEDGED).state is State.STOPPED
             daemon.forget(one.name)
+
+    def down_all(self) -> None:
+        """Asks every service to stop."""
+        for view in self.views():
+            self.home.daemon.down(view.name)
 
     def views(self) -> tuple[ServiceView, ...]:
         """All services, as the daemon tells them."""
