@@ -196,7 +196,7 @@ def test_what_others_took_during_a_load_is_not_waited_for_after_a_stop(tmp_path:
     async def play() -> None:
         limits = LimitsConfig(**{**asdict(LIMITS), "settle_s": 0.5})
         async with living(Desk(tmp_path, limits)) as desk:
-            owner = await desk.up(desk.plan("first", mib_per_s=1000), State.LOADING)
+            owner = await desk.up(desk.plan("first", claim_mib=464, take_mib=400, mib_per_s=400), State.LOADING)
             desk.machine.others_bytes = 400 * MIB  # more than the slack of a stop
             await reach(owner, State.READY)
             owner.ask_stop("a test")
