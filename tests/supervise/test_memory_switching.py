@@ -56,7 +56,7 @@ class Desk:
             paths=Paths(state=folder, config=folder / "stoker.toml"), limits=limits, instance=self.instance, engine_key="k",
             read_memory=self.machine.read, is_healthy=is_healthy, prove=prove, in_flight=lambda service: 0,
             heard_at=lambda service: 0.0, read_counters=no_counters, keep_start=lambda start: None,
-            cuda_counts_cache=lambda: False,
+            cuda_counts_cache=lambda: False, has_gpu=lambda: False,
         )  # fmt: skip
         self.supervisor = Supervisor(tools, [], lambda saved: None)
 

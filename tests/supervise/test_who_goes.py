@@ -40,7 +40,7 @@ def make_tools(folder: Path, machine: SmallMachine) -> Tools:
         paths=Paths(state=folder, config=folder / "stoker.toml"), limits=LimitsConfig(memory_floor_bytes=FLOOR_BYTES),
         instance="who", engine_key="k", read_memory=machine.read, is_healthy=never, prove=prove,
         in_flight=lambda service: 0, heard_at=lambda service: 0.0, read_counters=no_counters,
-        keep_start=lambda start: None, cuda_counts_cache=lambda: False,
+        keep_start=lambda start: None, cuda_counts_cache=lambda: False, has_gpu=lambda: False,
     )  # fmt: skip
 
 
