@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
@@ -84,7 +85,9 @@ class Switcher:
         if goes_on:
             self._say(f"goes on with the switch to {saved.plan.service}, during which the daemon ended")
         elif wait_s := self._cooldown_left_s(now):
-            self._say(f"waits {wait_s:.0f} s: the last switch has only just ended (switch_cooldown_s)", until=now + wait_s)
+            self._say(
+                f"waits {math.ceil(wait_s)} s: the last switch has only just ended (switch_cooldown_s)", until=now + wait_s
+            )
         return _known(self.view)
 
     def _cooldown_left_s(self, now: float) -> float:
