@@ -20,9 +20,10 @@ test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) || exit 1; \
 	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" $(BIN)/python -m pytest tests/with_vllm --durations=0 --durations-min=5
 
-# Kills the daemon or its engine with -9 at 200 random moments, and lets 200 engines eat memory; ten minutes.
+# Kills the daemon or its engine with -9 at 200 random moments, plays 300 random sequences of verbs and kills, and lets 200
+# engines eat memory; fifteen minutes.
 test-faults: $(VENV)/.dev
-	STOKER_FAULTS=200 $(BIN)/python -m pytest -s tests/faults tests/supervise/test_memory_trials.py
+	STOKER_FAULTS=200 STOKER_SEQUENCES=300 $(BIN)/python -m pytest -s tests/faults tests/supervise/test_memory_trials.py
 
 check: lint types layers docs-check
 

@@ -6,6 +6,7 @@ It is started with llama-server's words and reads what to do from the JSON file 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -33,6 +34,7 @@ class Script:
     aborts: it never answers a request that is not streamed, and writes "begun", then "left" to this file.
     event: it answers with this one event.
     prints: a line it prints first.
+    alone: a file that it locks as long as it lives; one that finds it locked says so in the file beside it, with `.two`.
     """
 
     gate: str | None = None
@@ -48,6 +50,7 @@ class Script:
     aborts: str | None = None
     event: object = None
     prints: str | None = None
+    alone: str | None = None
 
 
 def wait_for_file(path: str) -> None:
@@ -134,6 +137,15 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
+def be_alone(file: str) -> None:
+    """Takes the lock, which the kernel gives back when this process is dead."""
+    held = os.open(file, os.O_CREAT | os.O_RDWR)  # never closed: a child would have to be given it
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        Path(f"{file}.two").write_text(f"{sys.argv[0]} began while another one lived\n")
+
+
 def main(script_file: str, words: list[str]) -> None:
     """Serves until it is told to stop."""
     script = Script(**json.loads(Path(script_file).read_text()))
@@ -143,6 +155,8 @@ def main(script_file: str, words: list[str]) -> None:
     options = dict(pairwise(words))
     if script.prints:
         print(script.prints, flush=True)
+    if script.alone:
+        be_alone(script.alone)
     if script.dies == "loading":
         sys.exit(7)
     if script.ignores_term:

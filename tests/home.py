@@ -82,6 +82,11 @@ class Home:
         return daemon
 
     @property
+    def daemon_answers(self) -> bool:
+        """Tells whether a daemon runs and takes requests."""
+        return find_daemon(self.paths) is not None
+
+    @property
     def daemon_pid(self) -> int | None:
         """The pid of the daemon that holds the state folder."""
         owner = read_owner(self.paths)

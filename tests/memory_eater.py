@@ -1,8 +1,9 @@
 """An engine that eats memory and never gets healthy: a process of its own, told what to do by the variable `EATER`.
 
 `take_mib` in steps of 4 MiB, without a pause or at `mib_per_s`; `ignores_term`: SIGTERM does nothing; `gives_back_s`: after
-SIGTERM it frees its memory little by little; `orphan`: a child in a session of its own takes the memory instead. Who takes
-it appends its pid to the file `pids`. After a minute it ends by itself, for a test that was killed.
+SIGTERM it frees its memory little by little; `says`: what it prints once it has taken `up_mib`, or all; `orphan`: a child in
+a session of its own takes the memory instead. Who takes it appends its pid to the file `pids`. After a minute it ends by
+itself, for a test that was killed.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ BLOCK = b"\1" * STEP_BYTES
 def eat(task: dict[str, Any], blocks: list[mmap.mmap]) -> None:
     """Takes memory, page by page."""
     begun_s = time.monotonic()
+    up_at = int(task.get("up_mib", task["take_mib"]) * 1024**2 / STEP_BYTES) - 1
     for number in range(int(task["take_mib"] * 1024**2 / STEP_BYTES)):
         block = mmap.mmap(-1, STEP_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         block[:] = BLOCK
         blocks.append(block)
+        if number == up_at and "says" in task:
+            print(task["says"], flush=True)
         if rate := task.get("mib_per_s"):
             due_s = begun_s + (number + 1) * STEP_BYTES / 1024**2 / rate
             time.sleep(max(0.0, due_s - time.monotonic()))

@@ -17,8 +17,8 @@ def show_switch(daemon: Daemon, view: SwitchView, as_json: bool) -> None:
         for step in () if as_json else now.steps[shown:]:
             click.echo(step)
         view, shown = now, len(now.steps)
+    check_switched(view)
     if as_json:
         say_json(view)
-    check_switched(view)
-    if not as_json:
+    else:
         click.echo(view.why)

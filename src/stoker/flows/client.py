@@ -68,9 +68,10 @@ class Daemon:
         """Begins to bring a service back to its former plan."""
         return self._call("POST", f"{_path_of(name)}/rollback", None, SwitchView)
 
-    def await_switch(self, seen: int, limit_s: float = 20.0) -> SwitchView:
-        """Returns the switch once it has more steps than were seen, or as it is after the limit."""
-        return self._call("GET", f"/api/switch?{urlencode({'seen': seen, 'limit_s': limit_s})}", None, SwitchView)
+    def await_switch(self, seen: int, since: float = 0.0, limit_s: float = 20.0) -> SwitchView:
+        """Returns the switch begun then (0: the last) once it has more steps than were seen, or as it is after the limit."""
+        query = urlencode({"seen": seen, "since": since, "limit_s": limit_s})
+        return self._call("GET", f"/api/switch?{query}", None, SwitchView)
 
     def wait(self, name: str, seen: State, limit_s: float = 20.0) -> ServiceView:
         """Returns the service once its state is another than the one seen, or as it is after the limit."""

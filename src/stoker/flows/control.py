@@ -81,17 +81,21 @@ class Control:
             )
         return await self._supervisor.switch(former[-1])
 
-    async def await_switch(self, seen: int, limit_s: float) -> SwitchView:
-        """Returns the last switch once it has more steps than were seen; raises WrongUse where there was none."""
-        view = await self._supervisor.switcher.await_change(seen, limit_s)
+    async def await_switch(self, seen: int, since: float, limit_s: float) -> SwitchView:
+        """Returns the switch begun then (0: the last) once it has more steps than were seen; raises WrongUse without one."""
+        view = await self._supervisor.switcher.await_change(seen, since, limit_s)
         if view is None:
             raise WrongUse("there was no switch since the daemon began", next_step="`stoker switch SERVICE` makes one")
         return view
 
+    def stop(self) -> None:
+        """Ends the daemon; no switch goes on with the next one."""
+        self._supervisor.switcher.give_up()
+        self.stop_asked.set()
+
     async def down(self, name: str) -> ServiceView:
         """Asks for a service to stop; the state returned is the first that follows."""
-        owner = self._supervisor.find(name)
-        owner.ask_stop(ON_PURPOSE)
+        owner = self._supervisor.stop(name, ON_PURPOSE)
         await owner.await_handled()
         return owner.view()
 

@@ -6,13 +6,16 @@ import asyncio
 import time
 from collections.abc import Iterator
 
+import msgspec
+
 from stoker.box import clock_s
 from stoker.config import LimitsConfig, Paths
 from stoker.errors import NotReadyInTime, Refused, StokerError, WrongUse
 from stoker.flows.client import Daemon
 from stoker.flows.ownership import instance_of, own_state, read_owner
-from stoker.records import SavedService, Service, ServiceView, State
+from stoker.records import RESTING, Service, ServiceView, State
 from stoker.store.services import ServiceStore
+from stoker.store.switches import SwitchStore
 from stoker.supervise.process import Group, find_marked, stop_group
 
 KILL_LIMIT_S = 10.0
@@ -34,14 +37,24 @@ def stop_service(daemon: Daemon, name: str) -> Iterator[ServiceView]:
 
 def stop_all(daemon: Daemon) -> Iterator[ServiceView]:
     """Stops every service, whatever becomes of the others; raises StokerError at the end with those that did not stop."""
-    faults = []
-    for service in daemon.status().services:
-        try:
-            yield from stop_service(daemon, service.name)
-        except StokerError as problem:
-            faults.append(problem.what)
+    faults: list[str] = []
+    seen: set[str] = set()
+    while left := _left(daemon, seen):
+        for name in left:
+            seen.add(name)
+            try:
+                yield from stop_service(daemon, name)
+            except StokerError as problem:
+                faults.append(problem.what)
     if faults:
         raise StokerError("; ".join(faults), next_step="`stoker down` again; a reboot ends what the kernel holds")
+
+
+def _left(daemon: Daemon, seen: set[str]) -> list[str]:
+    """Returns the services that were not stopped yet, or have come up since: a switch may have started them."""
+    services = daemon.status().services
+    fresh = [one.name for one in services if one.name not in seen]
+    return fresh or [one.name for one in services if one.state not in RESTING]
 
 
 def stop_daemon(paths: Paths, daemon: Daemon) -> None:
@@ -87,7 +100,17 @@ def _save_stopped(paths: Paths, service: str | None) -> None:
     for saved in store.read_all():
         if service in (None, saved.plan.service):
             stopped = Service(State.STOPPED, clock_s(), "you asked for it", launch=saved.service.launch)
-            store.write(SavedService(saved.plan, stopped))
+            store.write(msgspec.structs.replace(saved, service=stopped, handle=None))
     store.close()
+    _forget_switch(paths, service)
     if service is not None and service not in names:
         raise WrongUse(f"there is no service called `{service}`", next_step=f"services here: {', '.join(names) or 'none'}")
+
+
+def _forget_switch(paths: Paths, service: str | None) -> None:
+    """Sees to it that the next daemon does not go on with a switch that would start what was stopped."""
+    store = SwitchStore(paths.database)
+    saved = store.read()
+    if saved is not None and service in (None, saved.plan.service, *saved.goes):
+        store.write(None)
+    store.close()

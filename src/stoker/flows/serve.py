@@ -27,8 +27,9 @@ from stoker.gateway.door import Door, Entry, Keys
 from stoker.gateway.hosts import is_loopback, reachable
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.probes.answers import Prober
-from stoker.records import RESTING, SavedService, Start
+from stoker.records import RESTING, SavedService, SavedSwitch, Start
 from stoker.store.services import ServiceStore
+from stoker.store.switches import SwitchStore
 from stoker.store.timelines import TimelineStore
 from stoker.supervise.hands import Tools
 from stoker.supervise.service import ServiceOwner
@@ -78,7 +79,7 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
 
 async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App], announce: Announce) -> None:
     store = ServiceStore(paths.database)
-    timelines = TimelineStore(paths.database)
+    timelines, switches = TimelineStore(paths.database), SwitchStore(paths.database)
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
     prober = Prober(keys.engine)
     tools = Tools(
@@ -88,21 +89,23 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         read_counters=prober.read_counters, keep_start=_keeper(timelines),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
     )  # fmt: skip
-    supervisor = Supervisor(tools, store.read_all(), _saver(store))
+    supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     control = Control(paths, store, timelines, supervisor, Idle(paths, config.idle, supervisor, tools))
     metrics = GatewayMetrics(supervisor.views, __version__)
     door = Door(config.gateway, _Directory(supervisor.owners), make_app(control), metrics, keys)
     try:
-        await _live(paths, config, supervisor, control, door, announce)
+        await _live(paths, config, supervisor, control, door, announce, switches.read())
     finally:
         await prober.close()
         timelines.close()
+        switches.close()
         store.close()
 
 
 async def _live(
-    paths: Paths, config: Config, supervisor: Supervisor, control: Control, door: Door, announce: Announce
-) -> None:
+    paths: Paths, config: Config, supervisor: Supervisor, control: Control, door: Door, announce: Announce,
+    unfinished: SavedSwitch | None,
+) -> None:  # fmt: skip
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, control.stop_asked.set)
@@ -112,7 +115,7 @@ async def _live(
         host = reachable(bound)
         control.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         _write_whole(paths.address_file, control.url)
-        running = tasks.create_task(supervisor.run())
+        running = tasks.create_task(supervisor.run(unfinished))
         returning = tasks.create_task(control.keep_default())
         await door.open(server, tasks)
         announce(control.url, is_loopback(bound))
@@ -155,6 +158,18 @@ def _keeper(timelines: TimelineStore) -> Callable[[Start], None]:
             timelines.write(start)
         except StokerError as problem:
             logger.warning("service=%s its start is not kept: %s", start.service, problem.why)
+
+    return keep
+
+
+def _switch_keeper(switches: SwitchStore) -> Callable[[SavedSwitch | None], None]:
+    """Returns a writer of the switch under way; one that is not kept goes on all the same."""
+
+    def keep(saved: SavedSwitch | None) -> None:
+        try:
+            switches.write(saved)
+        except StokerError as problem:
+            logger.warning("the switch is not kept for a next daemon: %s", problem.why)
 
     return keep
 

@@ -18,7 +18,7 @@ def follow_switch(daemon: Daemon, view: SwitchView) -> Iterator[SwitchView]:
         if view.outcome is not None:
             return
         seen = len(view.steps)
-        view = daemon.await_switch(seen)
+        view = daemon.await_switch(seen, view.since)
 
 
 def check_switched(view: SwitchView) -> None:

@@ -115,6 +115,7 @@ from stoker.records.service import (
     Measured,
     Proof,
     SavedService,
+    SavedSwitch,
     Service,
     State,
 )
@@ -238,6 +239,7 @@ __all__ = [
     "RunView",
     "RunningView",
     "SavedService",
+    "SavedSwitch",
     "Scalar",
     "Service",
     "ServiceView",

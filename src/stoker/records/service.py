@@ -78,6 +78,11 @@ class Service(Record, frozen=True):
     code: int = 0
     restarts: tuple[float, ...] = ()
 
+    @property
+    def serves(self) -> bool:
+        """Tells whether its engine answered before and still runs: READY, or taken back from a former daemon."""
+        return self.state is State.READY or (self.was_ready and self.state in (State.LOADING, State.PROVING))
+
 
 class Measured(Record, frozen=True):
     """The most memory that a start by one plan took, from before it until its first answer."""
@@ -94,6 +99,19 @@ class SavedService(Record, frozen=True):
     handle: Handle | None = None
     good: tuple[Plan, ...] = ()
     measured: Measured | None = None
+
+
+class SavedSwitch(Record, frozen=True):
+    """A switch that is not over, as the store keeps it: the plan to come, who stops for it, and what ran before.
+
+    `back_because` is why it goes back to what ran before; empty: it does not.
+    """
+
+    plan: Plan
+    goes: tuple[str, ...] = ()
+    before: tuple[Plan, ...] = ()
+    back_because: str = ""
+    code: int = 0
 
 
 class Proof(Record, frozen=True):

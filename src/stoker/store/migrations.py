@@ -22,4 +22,10 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX timelines_of_service ON timelines (service, id)
     """,
+    """
+    CREATE TABLE switch (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        saved TEXT NOT NULL
+    ) STRICT
+    """,
 )

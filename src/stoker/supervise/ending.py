@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from stoker.engines import find
-from stoker.records import Service, say_bytes
+from stoker.records import Service, State, say_bytes
 from stoker.supervise import machine
 from stoker.supervise.guard import await_settled, settling_target_bytes
 from stoker.supervise.hands import Hands
@@ -61,6 +61,9 @@ async def settle(hands: Hands, service: Service) -> Event:
         handle.memory_before_bytes if last_bytes is None else last_bytes,
     )  # fmt: skip
     missing_bytes = await await_settled(target_bytes, limit_s, hands.tools.read_memory)
+    if missing_bytes and hands.memory_is_lost and service.then is State.WAITING_FOR_MEMORY:
+        missing_bytes = 0  # it was waited for before: whether there is room without it is for the gate to say
+    hands.memory_is_lost = missing_bytes > 0
     if missing_bytes:
         why = f"{say_bytes(missing_bytes)} of its memory were not back after {limit_s:g} s (settle_s)"
         return machine.NotSettled(time.time(), why)

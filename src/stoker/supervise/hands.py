@@ -66,7 +66,8 @@ class Hands:
         self._save = save
         self.has_turn = False
         self.last_available_bytes: int | None = None
-        self.low_bytes: int | None = None
+        self.low_bytes: int | None = None  # unknown of a launch that was not watched from its first moment
+        self.memory_is_lost = False
         self.measured: Measured | None = None
         self.timeline: TimelineWatch | None = None
         self.load: LoadHelp | None = None
@@ -86,8 +87,12 @@ class Hands:
     @property
     def need_bytes(self) -> int:
         """What a start has to find free: what the last one took, where that was by the same plan, else as planned."""
-        planned_bytes, last = self.plan.memory_need_bytes, self.measured
-        if last is None or last.plan_id != self.plan.plan_id or last.claim_bytes < planned_bytes * MEASURED_SHARE:
+        return self.need_for(self.plan)
+
+    def need_for(self, plan: Plan) -> int:
+        """What a start by a plan has to find free."""
+        planned_bytes, last = plan.memory_need_bytes, self.measured
+        if last is None or last.plan_id != plan.plan_id or last.claim_bytes < planned_bytes * MEASURED_SHARE:
             return planned_bytes
         return last.claim_bytes
 
@@ -101,6 +106,11 @@ class Hands:
         """Takes a handle for this launch's and saves it."""
         self.handle = handle
         self._save()
+
+    def watch_launch(self, before_bytes: int) -> None:
+        """Watches the memory of a launch from its first moment; nothing of the last one's counts."""
+        self.low_bytes = before_bytes
+        self._watchdog = Watchdog(self.tools.limits.memory_floor_bytes)
 
     def begin_timeline(self) -> None:
         """Hears what the engine prints from now on, to tell where its start's time goes."""
@@ -142,8 +152,10 @@ class Hands:
             memory = self.tools.read_memory()
         except StokerError:  # no file can be opened for the moment: the last sample stands
             return None
-        self.last_available_bytes = memory.available_bytes
-        self.low_bytes = min(self.low_bytes or memory.available_bytes, memory.available_bytes)
+        if service.state is not State.STOPPING:  # its end gives memory back, little by little
+            self.last_available_bytes = memory.available_bytes
+        if self.low_bytes is not None:
+            self.low_bytes = min(self.low_bytes, memory.available_bytes)
         why = self._judge(now_s, memory, service, may_go)
         if why is None:
             return None
@@ -156,10 +168,10 @@ class Hands:
         if self.handle is None:
             return None
         launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
-        if service.state in BEING_STARTED:
+        if service.state in BEING_STARTED and not service.serves:
             return self._watchdog.judge_launch(now_s, memory, launch)
         why = self._watchdog.judge_serving(now_s, memory, launch)
-        return why if service.state is State.READY and may_go else None
+        return why if (service.serves or service.state is State.DRAINING) and may_go else None
 
 
 def known(found: T | None) -> T:

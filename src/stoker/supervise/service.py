@@ -6,8 +6,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from typing import Protocol
 
-from stoker.records import BEING_STARTED, Endpoint, Plan, SavedService, Service, ServiceView, State
+from stoker.records import BEING_STARTED, WITHOUT_ENGINE, Endpoint, Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.ending import await_exit
 from stoker.supervise.freeze import FreezeCheck
 from stoker.supervise.hands import Hands, Tools
@@ -33,8 +34,19 @@ FREEZE_POLL_S = 2.0
 GOOD_PLANS = 3
 ITS_TURN = "its turn; one service is started at a time"
 NOTHING_TO_STOP = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
+LEAVING = frozenset({State.DRAINING, State.STOPPING, State.SETTLING})
 TAKEN_BACK = frozenset({State.STARTING, State.LOADING, State.PROVING, State.READY})
 logger = logging.getLogger("stoker.supervise")
+
+
+class Neighbours(Protocol):
+    """What a service asks about the others."""
+
+    def may_go(self, owner: ServiceOwner) -> bool:
+        """Tells whether a service is the one to stop where the memory is short."""
+
+    def in_the_way(self, owner: ServiceOwner) -> tuple[str, ...]:
+        """Returns the services that a switch would stop for one that waits for memory."""
 
 
 class ServiceOwner:
@@ -45,10 +57,11 @@ class ServiceOwner:
         saved: SavedService,
         tools: Tools,
         save: Callable[[SavedService], str | None],
-        may_go: Callable[[ServiceOwner], bool],
+        neighbours: Neighbours,
     ) -> None:
         self.service = saved.service
-        self._may_go = may_go
+        self._neighbours = neighbours
+        self._starts_asked = 0
         self.good = saved.good
         self._next_plan = saved.plan
         self._hands = Hands(saved.plan, tools, self._save, saved.handle)
@@ -68,11 +81,58 @@ class ServiceOwner:
         return self._hands.plan
 
     @property
+    def plans(self) -> tuple[Plan, Plan]:
+        """How the service runs, and how it will run next."""
+        return self._hands.plan, self._next_plan
+
+    @property
+    def kept_plan(self) -> Plan:
+        """The plan of its engine while one runs, so that it can be taken back; else the one that comes next."""
+        return self._hands.plan if self.service.state in TAKEN_BACK else self._next_plan
+
+    @property
+    def is_busy(self) -> bool:
+        """Tells whether it has an engine, waits for one, or was asked to start."""
+        if self._starts_asked:
+            return True
+        state = self.service.state  # one that was paused is STOPPED, and the next daemon has yet to start it
+        return state not in (State.STOPPED, State.FAILED) or (state is State.STOPPED and self.service.wanted)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Tells whether it is about to give its memory back, and to stay stopped."""
+        service = self.service
+        return service.state in LEAVING and service.then in (State.STOPPED, State.FAILED) and not self._starts_asked
+
+    def is_ready_by(self, plan: Plan) -> bool:
+        """Tells whether it is READY by a plan, and nothing else was asked for."""
+        is_this = {one.plan_id for one in self.plans} == {plan.plan_id}
+        return self.service.state is State.READY and is_this and self._inbox.empty()
+
+    @property
     def held_bytes(self) -> int:
         """What would come back if the engine stopped: the most of what was planned, measured and is resident."""
+        if self.service.state in WITHOUT_ENGINE:
+            return 0
         running, handle = self._hands.running, self._hands.handle
         resident_bytes = (running.memory_bytes() if running else None) or 0
-        return max(self._hands.need_bytes, resident_bytes, handle.memory_claim_bytes if handle else 0)
+        held_bytes = max(self._hands.need_bytes, resident_bytes, handle.memory_claim_bytes if handle else 0)
+        return held_bytes - min(held_bytes, self.coming_bytes)
+
+    @property
+    def coming_bytes(self) -> int:
+        """What it has yet to take of the memory that is available now."""
+        service = self.service
+        if service.state in WITHOUT_ENGINE:
+            return self._hands.need_bytes if self.is_busy else 0
+        if service.state not in BEING_STARTED or service.serves:
+            return 0
+        running = self._hands.running
+        return max(0, self._hands.need_bytes - ((running.memory_bytes() if running else None) or 0))
+
+    def need_for(self, plan: Plan) -> int:
+        """Returns what a start by a plan has to find free."""
+        return self._hands.need_for(plan)
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -97,6 +157,7 @@ class ServiceOwner:
         self._post(PauseAsked(time.time(), why))
 
     def _post(self, event: Event) -> None:
+        self._starts_asked += isinstance(event, StartAsked)
         self._inbox.put_nowait((event, None))
 
     async def await_handled(self) -> None:
@@ -126,6 +187,7 @@ class ServiceOwner:
                     tasks.create_task(self._watch(self._hands.running, self.service.launch))
                 if job in (None, self._job):  # what a job says that is not wanted any more means nothing
                     self._apply(event, tasks)
+                self._starts_asked -= isinstance(event, StartAsked)
                 self._inbox.task_done()
 
     async def _resume(self, tasks: asyncio.TaskGroup) -> None:
@@ -141,7 +203,8 @@ class ServiceOwner:
             return
         self._hands.running = living
         await self._clean_up(before)
-        if wanted and self.service.state is not State.WEDGED:
+        asked_meanwhile = not self._inbox.empty()  # a stop that came first must not be undone
+        if wanted and self.service.state is not State.WEDGED and not asked_meanwhile:
             self._post(StartAsked(time.time(), "it was up when the daemon ended"))
 
     async def _clean_up(self, before: Service) -> None:
@@ -194,7 +257,7 @@ class ServiceOwner:
 
     async def _sample(self) -> None:
         while True:
-            if self._hands.running is not None and (event := self._hands.look(self.service, self._may_go(self))):
+            if self._hands.running is not None and (event := self._hands.look(self.service, self._neighbours.may_go(self))):
                 self._post(event)
             is_close = self.service.state in BEING_STARTED or self._hands.is_near
             await self.await_change(CLOSE_SAMPLE_S if is_close else SAMPLE_S)
@@ -212,11 +275,18 @@ class ServiceOwner:
             await asyncio.sleep(FREEZE_POLL_S)
 
     def _save(self) -> None:
-        # While an engine runs its own plan is kept, so that it can be taken back; else the one that comes next.
-        plan = self._hands.plan if self.service.state in TAKEN_BACK else self._next_plan
         self._store_problem = self._write(
-            SavedService(plan, self.service, self._hands.handle, self.good, self._hands.measured)
+            SavedService(self.kept_plan, self.service, self._hands.handle, self.good, self._hands.measured)
         )
+
+    def _awaits(self) -> str | None:
+        hands = self._hands
+        if hands.waits_for_turn:
+            return ITS_TURN
+        wait = describe_wait(self.service, hands.need_bytes, hands.tools.limits)
+        if self.service.state is State.WAITING_FOR_MEMORY and (names := self._neighbours.in_the_way(self)):
+            return f"{wait}; `stoker switch {self.plan.service}` stops {' and '.join(names)} for it"
+        return wait
 
     def tail(self, count: int) -> list[str]:
         """Returns the last lines that the engine printed."""
@@ -232,7 +302,7 @@ class ServiceOwner:
             model=self.plan.model,
             engine=self.plan.engine,
             engine_version=self.plan.engine_version,
-            awaits=ITS_TURN if hands.waits_for_turn else describe_wait(service, self.plan, hands.tools.limits),
+            awaits=self._awaits(),
             state=service.state,
             since=service.since,
             why=service.why,

@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
-from stoker.errors import Refused, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse
 from stoker.plan.room import Claim, to_stop
-from stoker.records import BEING_STARTED, RESTING, Plan, SavedService, Service, ServiceView, State, SwitchView, say_bytes
+from stoker.records import RESTING, Plan, SavedService, SavedSwitch, Service, ServiceView, State, SwitchView, say_bytes
 from stoker.supervise.containers.sockets import find_engines
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
@@ -18,28 +18,44 @@ from stoker.supervise.switching import Switcher, is_beside
 ORPHAN_GRACE_S = 5.0
 KILL_LIMIT_S = 10.0
 PAUSE_SLACK_S = 30.0
-COMES_OR_GOES = BEING_STARTED | {State.DRAINING, State.STOPPING, State.SETTLING}
+ROOM_LIMIT_S = 10.0
+WITH_NEW_ENGINE = frozenset({State.STARTING, State.LOADING, State.PROVING})
+GOES = frozenset({State.DRAINING, State.STOPPING, State.SETTLING})
 
 
 class Supervisor:
     """Keeps one owner a service; `run` lives as long as the daemon."""
 
-    def __init__(self, tools: Tools, saved: Iterable[SavedService], save: Callable[[SavedService], str | None]) -> None:
+    def __init__(
+        self,
+        tools: Tools,
+        saved: Iterable[SavedService],
+        save: Callable[[SavedService], str | None],
+        keep_switch: Callable[[SavedSwitch | None], None] = lambda saved: None,
+    ) -> None:
         self._tools = tools
         self._save = save
-        self.owners = {one.plan.service: ServiceOwner(one, tools, save, self._may_go) for one in saved}
+        self.owners = {one.plan.service: ServiceOwner(one, tools, save, self) for one in saved}
         self._tasks: asyncio.TaskGroup | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
         self._is_ready = asyncio.Event()
-        self.switcher = Switcher(self, tools.limits.switch_cooldown_s)
+        self._ends = False
+        self._switch: asyncio.Task[None] | None = None
+        self.switcher = Switcher(self, tools.limits.switch_cooldown_s, keep_switch)
 
-    async def run(self) -> None:
-        """Ends what a former daemon left without an owner, then runs all services until cancelled."""
+    async def run(self, unfinished: SavedSwitch | None = None) -> None:
+        """Ends what a former daemon left without an owner, then runs all services until cancelled.
+
+        `unfinished` is the switch during which that daemon ended.
+        """
         await self._end_orphans()
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             for name, owner in self.owners.items():
                 self._running[name] = tasks.create_task(owner.run())
+            if unfinished is not None:
+                self.switcher.begin(unfinished, goes_on=True)
+                self._switch = tasks.create_task(self.switcher.go_on())
             self._is_ready.set()
             await asyncio.Event().wait()  # services may come later; only a cancellation ends this
 
@@ -55,58 +71,85 @@ class Supervisor:
 
             await end_orphan_containers(instance, frozenset(self.owners))
 
-    def _may_go(self, owner: ServiceOwner) -> bool:
-        """Tells whether a service is the one to stop where the memory is short: the last that came up, and only one."""
-        others = [other.service for other in self.owners.values() if other is not owner]
-        if any(other.state in COMES_OR_GOES for other in others):
-            return False  # what loads is stopped first, and what stops gives its memory back
-        return all(other.since <= owner.service.since for other in others if other.state is State.READY)
+    def may_go(self, owner: ServiceOwner) -> bool:
+        """Tells whether a service is the one to stop where the memory is short: the last that came up, and only one.
+
+        What is to end anyway goes first, what loads is stopped by the watch over its launch, and what stops gives its
+        memory back, if not for long.
+        """
+        if owner.service.state is State.DRAINING:
+            return True
+        others = [other for other in self.owners.values() if other is not owner]
+        if any(_makes_room(other.service, time.time()) for other in others):
+            return False
+        return all(_came_up(other) < _came_up(owner) for other in others if other.service.serves)
 
     async def start(self, plan: Plan, why: str) -> ServiceOwner:
         """Asks for a service to run by this plan, and returns its owner once the state shows it.
 
-        Raises Refused where another service of its group is up.
+        Raises Refused where another service of its group is up, or a switch is under way that it would undo.
         """
         await self._is_ready.wait()
+        self.switcher.check_start(plan)
+        return await self.bring_up(plan, why)
+
+    async def bring_up(self, plan: Plan, why: str) -> ServiceOwner:
+        """Starts as `start` does, for a switch."""
         self._check_group(plan)
+        if self._ends:
+            raise Refused("the daemon is ending", next_step="`stoker up` again starts the next one")
         owner = self.owners.get(plan.service) or self._add(plan)
         owner.ask_start(plan, why)
         await owner.await_handled()
         return owner
 
     def _check_group(self, plan: Plan) -> None:
-        if others := [owner.plan.service for owner in self._busy(plan.service) if is_beside(plan, owner.plan)]:
+        if others := [owner for owner in self._busy(plan.service) if _shares_group(plan, owner)]:
+            name, state = others[0].plan.service, others[0].service.state
             raise Refused(
-                f"{others[0]} is up, and of the group `{plan.group}` only one service may be",
-                next_step=f"`stoker switch {plan.service}` stops it first; `stoker down {others[0]}` does so alone",
+                f"{name} is {'up' if state is State.READY else state}, and of the group `{plan.group}` only one may be up",
+                next_step=f"`stoker switch {plan.service}` stops it first; `stoker down {name}` does so alone",
             )
 
     def _busy(self, but_not: str) -> list[ServiceOwner]:
         """Returns the owners of all other services that have an engine, or are about to."""
-        gone = (State.STOPPED, State.FAILED)
-        return [one for name, one in self.owners.items() if name != but_not and one.service.state not in gone]
+        return [one for name, one in self.owners.items() if name != but_not and one.is_busy]
 
     async def switch(self, plan: Plan) -> SwitchView:
         """Begins to put a service in the place of those that leave it no room, or are of its group."""
         await self._is_ready.wait()
-        if self._tasks is None:
-            raise Refused("the daemon is ending")
-        view = self.switcher.begin(plan, self.who_goes(plan))
-        self._tasks.create_task(self.switcher.run(plan))
+        self.switcher.check_none()
+        if self._tasks is None or self._ends:
+            raise Refused("the daemon is ending", next_step="`stoker switch` again once the next one runs")
+        owner, now = self.owners.get(plan.service), time.time()
+        if owner is not None and owner.is_ready_by(plan):
+            why = f"{plan.service} is READY already"
+            return SwitchView(plan.service, now, (), plan.plan_id, outcome="ready", why=why, ended=now)
+        view = self.switcher.begin(self.prepare(plan))
+        self._switch = self._tasks.create_task(self.switcher.run(plan))
         return view
+
+    def prepare(self, plan: Plan) -> SavedSwitch:
+        """Returns who has to stop for a plan, and what to go back to; raises Refused where there can be no room."""
+        goes = self.who_goes(plan)
+        ran = [self.owners[name] for name in (*goes, plan.service) if name in self.owners]
+        before = (one.kept_plan for one in ran if one.is_busy and one.service.wanted)
+        return SavedSwitch(plan, goes, tuple(one for one in before if one != plan))
 
     def who_goes(self, plan: Plan) -> tuple[str, ...]:
         """Returns the services that have to stop for a plan; raises Refused where not even that makes room."""
-        busy = self._busy(plan.service)
-        group = [owner for owner in busy if is_beside(plan, owner.plan)]
-        back_bytes = sum(owner.held_bytes for owner in group)
-        own = self.owners.get(plan.service)
-        if own is not None and own.service.state not in (State.STOPPED, State.FAILED):
-            back_bytes += own.held_bytes
-        claims = [Claim(owner.plan.service, owner.held_bytes) for owner in busy if owner not in group]
-        need_bytes = plan.memory_need_bytes + self._tools.limits.memory_floor_bytes
+        own, busy = self.owners.get(plan.service), self._busy(plan.service)
+        group = [owner for owner in busy if _shares_group(plan, owner)]
+        others = [owner for owner in busy if owner not in group and owner.service.state is not State.WEDGED]
+        leaving = [owner for owner in others if owner.is_leaving]
+        staying = [owner for owner in others if not owner.is_leaving]
+        need_bytes = own.need_for(plan) if own else plan.memory_need_bytes
+        need_bytes += self._tools.limits.memory_floor_bytes
         memory = self._tools.read_memory()
-        more = to_stop(need_bytes, min(memory.total_bytes, memory.available_bytes + back_bytes), claims)
+        back_bytes = sum(owner.held_bytes for owner in (*group, *leaving, *([own] if own and own.is_busy else [])))
+        free_bytes = memory.available_bytes + back_bytes - sum(owner.coming_bytes for owner in staying)
+        claims = [Claim(owner.plan.service, owner.held_bytes + owner.coming_bytes) for owner in staying]
+        more = to_stop(need_bytes, min(memory.total_bytes, free_bytes), claims)
         if more is None:
             raise Refused(
                 f"{plan.service} needs {say_bytes(need_bytes)} with what is kept for the system,"
@@ -116,9 +159,16 @@ class Supervisor:
             )
         return (*(owner.plan.service for owner in group), *more)
 
+    def in_the_way(self, owner: ServiceOwner) -> tuple[str, ...]:
+        """Returns the services that a switch would stop for one that waits for memory; none where that would not help."""
+        try:
+            return self.who_goes(owner.plan)
+        except StokerError:
+            return ()
+
     def _add(self, plan: Plan) -> ServiceOwner:
         fresh = SavedService(plan, Service(State.STOPPED, time.time(), "it is new"))
-        owner = self.owners[plan.service] = ServiceOwner(fresh, self._tools, self._save, self._may_go)
+        owner = self.owners[plan.service] = ServiceOwner(fresh, self._tools, self._save, self)
         if self._tasks is not None:
             self._running[plan.service] = self._tasks.create_task(owner.run())
         return owner
@@ -127,7 +177,7 @@ class Supervisor:
         """Drops a service that rests; raises Refused where it does not."""
         await self._is_ready.wait()
         owner = self.find(name)
-        if owner.service.state not in (State.STOPPED, State.FAILED):
+        if owner.is_busy:
             raise Refused(f"{name} is {owner.service.state}", next_step=f"stop it first: `stoker down {name}`")
         self._running.pop(name).cancel()
         del self.owners[name]
@@ -143,9 +193,18 @@ class Supervisor:
         """Returns all services as people see them, by name."""
         return tuple(owner.view() for _, owner in sorted(self.owners.items()))
 
+    def stop(self, name: str, why: str) -> ServiceOwner:
+        """Asks for a service to stop, and returns its owner; no switch goes back to it."""
+        owner = self.find(name)
+        self.switcher.leave_out(name)
+        owner.ask_stop(why)
+        return owner
+
     async def pause(self, why: str) -> None:
         """Ends all engines for the daemon's own end; what was up is started again by the next daemon."""
-        limits = self._tools.limits
+        limits, self._ends = self._tools.limits, True
+        if self._switch is not None:
+            self._switch.cancel()
         end = time.monotonic() + limits.drain_s + limits.stop_grace_s + PAUSE_SLACK_S
         for owner in self.owners.values():
             owner.ask_pause(why)
@@ -153,3 +212,16 @@ class Supervisor:
         for owner in self.owners.values():
             while owner.service.state not in RESTING and time.monotonic() < end:
                 await owner.await_change(limit_s=1.0)
+
+
+def _shares_group(plan: Plan, owner: ServiceOwner) -> bool:
+    return any(is_beside(plan, other) for other in owner.plans)
+
+
+def _makes_room(service: Service, now: float) -> bool:
+    comes = service.state in WITH_NEW_ENGINE and not service.serves
+    return comes or (service.state in GOES and now - service.since < ROOM_LIMIT_S)
+
+
+def _came_up(owner: ServiceOwner) -> tuple[float, str]:
+    return owner.service.since, owner.plan.service

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from stoker.config import LimitsConfig
-from stoker.records import Plan, Service, State, say_bytes
+from stoker.records import Service, State, say_bytes
 from stoker.supervise.machine import backoff_s
 
 
-def describe_wait(service: Service, plan: Plan, limits: LimitsConfig) -> str | None:
+def describe_wait(service: Service, need_bytes: int, limits: LimitsConfig) -> str | None:
     """Returns what is awaited in this state and for how long at most; None in states that wait for nothing."""
-    need, floor = say_bytes(plan.memory_need_bytes), say_bytes(limits.memory_floor_bytes)
+    need, floor = say_bytes(need_bytes), say_bytes(limits.memory_floor_bytes)
     waits = {
         State.WAITING_FOR_MEMORY: (f"{need} above the floor of {floor}", "memory_wait_s", limits.memory_wait_s),
         State.LOADING: ("it to load", "load_s", limits.load_s),

@@ -38,7 +38,8 @@ def make_app(control: Control) -> App:
 
     async def await_switch(request: Request) -> Response:
         limit_s = min(_number(request, "limit_s", WAIT_LIMIT_S), WAIT_LIMIT_S)
-        return _json(await control.await_switch(int(_number(request, "seen", 0)), limit_s))
+        seen, since = int(_number(request, "seen", 0)), _number(request, "since", 0.0)
+        return _json(await control.await_switch(seen, since, limit_s))
 
     async def down(request: Request) -> Response:
         return _json(await control.down(request.path_params["name"]))
@@ -56,7 +57,7 @@ def make_app(control: Control) -> App:
         return _json(control.tail(request.path_params["name"], count))
 
     async def stop(request: Request) -> Response:
-        control.stop_asked.set()
+        control.stop()
         return _json({"stopping": "the daemon"})
 
     routes = [
