@@ -18,6 +18,7 @@ from stoker.errors import WrongUse
 from stoker.records import MIB, FetchSettings, Record, Wish
 
 SERVICE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+SERVICE_UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,246}\.service")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
 DEMO = "demo"
 T = TypeVar("T", bound=Record)

@@ -206,7 +206,7 @@ class Door:
             self._metrics.count(exchange.request.path, exchange.status, service)
 
         exchange.on_done = done
-        relay = Relay(exchange, endpoint, self._keys.engine, self._config.engine_silence_limit_s)
+        relay = Relay(exchange, endpoint, endpoint.key or self._keys.engine, self._config.engine_silence_limit_s)
         self._spawn(relay.run(), exchange)
 
     def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:

@@ -69,6 +69,7 @@ from stoker.records.model import (
     ModelLayout,
 )
 from stoker.records.plan import (
+    AdoptedProcess,
     Alternative,
     Budget,
     BudgetLine,
@@ -142,6 +143,7 @@ __all__ = [
     "MIB",
     "RESTING",
     "WITHOUT_ENGINE",
+    "AdoptedProcess",
     "Alternative",
     "AtExit",
     "Budget",

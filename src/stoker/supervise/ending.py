@@ -11,7 +11,7 @@ from stoker.supervise import machine
 from stoker.supervise.guard import await_settled, settling_target_bytes
 from stoker.supervise.hands import Hands
 from stoker.supervise.machine import Event
-from stoker.supervise.runtimes import Running
+from stoker.supervise.runtimes import Running, StoppedElsewhere
 
 DRAIN_POLL_S = 0.02
 KILL_LIMIT_S = 10.0
@@ -20,8 +20,12 @@ TELLING_LINES = 40
 
 async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
     """Waits until the engine ends, and tells why it did."""
-    how = await running.wait()
-    running.close()
+    try:
+        how = await running.wait()
+    except StoppedElsewhere as told:
+        return machine.StopAsked(time.time(), told.what)
+    finally:
+        running.close()
     hands.end_timeline(None)
     lines = hands.log.tail(TELLING_LINES)
     meaning = find(hands.plan.engine).explain(lines) if hands.plan.is_engine else " ".join(lines[-1:])

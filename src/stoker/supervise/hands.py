@@ -17,7 +17,8 @@ from stoker.supervise.guard import say_holders
 from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.runtimes import Running, Runtime
-from stoker.supervise.runtimes.choose import choose_runtime
+from stoker.supervise.runtimes.adopted import RunningAdopted
+from stoker.supervise.runtimes.choose import choose_runtime, holds_already
 from stoker.supervise.timeline import TimelineWatch
 from stoker.supervise.watchdog import Launch, Watchdog
 
@@ -66,6 +67,7 @@ class Hands:
         self._watchdog = Watchdog(tools.limits.memory_floor_bytes)
         self._log_read_s = 0.0
         self.hurry = False
+        self._runtime: tuple[Plan, Runtime] | None = None
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -73,7 +75,8 @@ class Hands:
         if self.handle is None:
             return None
         plan = self.plan
-        return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port)
+        key = self.running.key if isinstance(self.running, RunningAdopted) else None
+        return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port, key)
 
     @property
     def need_bytes(self) -> int:
@@ -85,8 +88,10 @@ class Hands:
 
     @property
     def runtime(self) -> Runtime:
-        """What starts and ends the engines of this plan."""
-        return choose_runtime(self.plan, self.tools.instance)
+        """What starts and ends the engines of this plan; the same as long as the plan is."""
+        if self._runtime is None or self._runtime[0] is not self.plan:
+            self._runtime = (self.plan, choose_runtime(self.plan, self.tools.instance))
+        return self._runtime[1]
 
     def keep(self, handle: Handle) -> None:
         """Takes a handle for this launch's and saves it."""
@@ -94,11 +99,11 @@ class Hands:
         self._save()
 
     def begin_timeline(self) -> None:
-        """Hears what the engine prints from now on, to tell where its start's time goes."""
+        """Hears what the engine prints from now on, to tell where its start's time goes; one that runs already had its start."""
         self.log.begin()
         self.timeline = None
         self.log.on_lines = None
-        if self.plan.is_engine:
+        if self.plan.is_engine and not holds_already(self.plan):
             watch = TimelineWatch(find(self.plan.engine), time.time())
             self.log.on_lines = lambda lines: watch.add(lines, time.time())
             self.timeline = watch

@@ -22,6 +22,7 @@ from stoker.supervise.logs import RING_LINES
 from stoker.supervise.machine import Event
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
+from stoker.supervise.runtimes.choose import holds_already
 
 HEALTH_FIRST_POLL_S = 0.03
 HEALTH_LAST_POLL_S = 1.0
@@ -35,6 +36,8 @@ async def await_memory(hands: Hands, service: Service) -> Event:
     hands.waits_for_turn = hands.tools.turn.locked()
     await hands.tools.turn.acquire()
     hands.has_turn, hands.waits_for_turn = True, False
+    if holds_already(hands.plan):
+        return machine.MemoryFree(time.time(), "it runs already, so it holds what it needs")
     need_bytes, limits = hands.need_bytes, hands.tools.limits
     if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, hands.tools.read_memory):
         return machine.MemoryFree(time.time(), f"{say_bytes(need_bytes)} are free for it")
@@ -64,6 +67,8 @@ def _choose_port(hands: Hands) -> int:
     port = hands.plan.port
     if port == 0:
         return pick_free_port(HOST)
+    if holds_already(hands.plan):
+        return port
     if not is_port_free(HOST, port):
         who = read_listener(port) or "another program, which does not let itself be seen"
         raise Refused(f"port {port} is taken by {who}", next_step=f"end it, or give {hands.plan.service} another port")
@@ -85,6 +90,8 @@ async def await_health(hands: Hands, service: Service) -> Event:
     spec = render_engine(hands.plan, endpoint.port)
     pause_s, limit_s = HEALTH_FIRST_POLL_S, hands.tools.limits.load_s
     end = time.monotonic() + limit_s
+    if spec.ready_line and service.was_ready:  # a former daemon saw the line, which is not printed again
+        return machine.Healthy(time.time(), "it said before that it is up")
     while not await _says_ready(hands, endpoint, spec):
         if time.monotonic() > end:
             return machine.Unfit(time.time(), f"it did not load within {limit_s:g} s (load_s)", TIMED_OUT)
