@@ -102,11 +102,11 @@ class Systemd:
     """A running systemd, the first process of its own namespaces."""
 
     def __init__(self, pid: int) -> None:
-        self._enter = ("nsenter", f"--target={pid}", "--mount", "--pid", "--cgroup")
+        self.enter = ("nsenter", f"--target={pid}", "--mount", "--pid", "--cgroup")
 
     def ctl(self, *words: str, code: int | None = 0) -> str:
         """Runs systemctl inside."""
-        return run(*self._enter, need("systemctl"), *words, code=code)
+        return run(*self.enter, need("systemctl"), *words, code=code)
 
     def show(self, unit: str, what: str) -> str:
         """Returns one property of a unit."""

@@ -5,6 +5,11 @@ wish + model facts + machine facts + rules -> plan -> launch spec -> handle -> s
 
 from __future__ import annotations
 
+from stoker.records.adopt import (
+    Adoption,
+    AdoptView,
+    AdoptWish,
+)
 from stoker.records.base import (
     GIB,
     MIB,
@@ -143,7 +148,10 @@ __all__ = [
     "MIB",
     "RESTING",
     "WITHOUT_ENGINE",
+    "AdoptView",
+    "AdoptWish",
     "AdoptedProcess",
+    "Adoption",
     "Alternative",
     "AtExit",
     "Budget",

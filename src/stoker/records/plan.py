@@ -83,8 +83,8 @@ class Plan(Record, frozen=True):
     """How one service will run: every setting with its reason, and the memory it should need.
 
     `plan_id` is a digest of everything that decides the launch. `port` 0 means a free one, picked at launch. `answers`:
-    clients may ask it for tokens, and so does the proof; else its health is all that is asked. `unit` is systemd's, `adopted`
-    a process that was found running; `program` is how the latter was called.
+    clients may ask it for tokens, and so does the proof; else its health is all that is asked. `unit` is systemd's;
+    `adopted` is a process that was found running, and `program` then how it was called, if it may be started again.
     """
 
     plan_id: str

@@ -99,7 +99,10 @@ class Hands:
         self._save()
 
     def begin_timeline(self) -> None:
-        """Hears what the engine prints from now on, to tell where its start's time goes; one that runs already had its start."""
+        """Hears what the engine prints from now on, to tell where its start's time goes.
+
+        One that runs already had its start.
+        """
         self.log.begin()
         self.timeline = None
         self.log.on_lines = None

@@ -25,6 +25,7 @@ from stoker.supervise.machine import (
 )
 from stoker.supervise.runtimes import Running
 from stoker.supervise.runtimes.adopted import RunningAdopted
+from stoker.supervise.runtimes.choose import holds_already
 from stoker.supervise.runtimes.unit import runs_unasked
 from stoker.supervise.waits import describe_wait
 
@@ -75,7 +76,14 @@ class ServiceOwner:
     @property
     def is_foreign(self) -> bool:
         """Tells whether its engine was started by somebody else, who may want it to outlive the daemon."""
-        return isinstance(self._hands.running, RunningAdopted)
+        return self.plan.adopted is not None and holds_already(self.plan)
+
+    def holds(self, pid: int) -> bool:
+        """Tells whether a process belongs to its engine."""
+        running = self._hands.running
+        return running is not None and (
+            pid == running.pid or (isinstance(running, RunningAdopted) and running.tree.holds(pid))
+        )
 
     @property
     def endpoint(self) -> Endpoint | None:

@@ -116,9 +116,14 @@ def _not_allowed(action: UnitAction, unit: str, service: str, systemctl: str, pr
     )
 
 
+def is_booted() -> bool:
+    """Tells whether systemd runs this machine."""
+    return BOOTED.exists()
+
+
 async def find_manager(unit: str) -> Manager:
     """Returns the manager that knows a unit, the system's first; raises Refused where none does."""
-    if not BOOTED.exists():
+    if not is_booted():
         raise Refused(
             f"{unit} cannot be started: there is no systemd here",
             why=f"{BOOTED} is missing, so systemd is not what started this machine, or this is a container",

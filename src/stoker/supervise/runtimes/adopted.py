@@ -1,10 +1,9 @@
-"""An engine that somebody else started: it is watched and ended like one of ours, but started again only if that was asked."""
+"""An engine that somebody else started: watched and ended like one of ours, but started again only if that was asked."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,7 +71,7 @@ def is_there(adopted: AdoptedProcess) -> bool:
 def say_output(pid: int) -> str:
     """Returns where a process's output goes: nobody but who started it can read what it printed."""
     try:
-        place = os.readlink(f"/proc/{pid}/fd/1")
+        place = str(Path(f"/proc/{pid}/fd/1").readlink())
     except OSError:
         place = ""
     if place.startswith("/dev/null"):
@@ -107,6 +106,8 @@ class AdoptedRuntime:
 
     async def find(self, handle: Handle) -> Running | None:
         """Returns the adopted engine, or the one that was started after it."""
+        if handle.pid is None:  # the daemon was killed while it took the engine over
+            return self._attach() or await self._own.find(handle)
         if handle.pid == self._adopted.pid and handle.start_ticks == self._adopted.start_ticks:
             return self._attach()
         return await self._own.find(handle)
@@ -127,6 +128,8 @@ class AdoptedRuntime:
 
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends what was adopted and is left of it, and everything that was started after it; nothing else of the user's."""
+        if running is None and is_there(self._adopted):  # it was not taken over yet, or not again
+            return ""
         tree = running.tree if isinstance(running, RunningAdopted) else self._tree()
         left = await stop_tree(tree, grace_s, kill_limit_s)
         if left:

@@ -145,7 +145,7 @@ class UnitRuntime:
         return RunningUnit(manager, self._unit, state, JournalCopy(self._unit, manager.is_own, start.log, since_s))
 
     async def find(self, handle: Handle) -> Running | None:
-        """Returns the unit if its main process is still the one of then; a unit without one has to be up in the same boot."""
+        """Returns the unit if its main process is still that one; a unit without one has to be up in the same boot."""
         process = find_adopted(handle)
         if process is not None:
             process.close()
