@@ -107,7 +107,8 @@ class Home:
         """Kills the daemon with -9 and waits until it is gone."""
         pid = self.daemon_pid
         assert pid is not None
-        os.kill(pid, signal.SIGKILL)
+        # Not os.kill: with a prefix the pid means something in that namespace alone.
+        subprocess.run([*self.prefix, "kill", "-9", str(pid)], check=True)
         wait_for("the daemon's end", lambda: read_owner(self.paths) is None)
 
     def end(self) -> dict[int, str]:
