@@ -132,7 +132,7 @@ class UnitRuntime:
         say_where(self._unit, manager.is_own, start.log)
         self._began = True
         if before.active != "active":
-            await manager.act("start", self._unit, self._service, START_LIMIT_S)
+            await self._begin(manager)
         state = await manager.read(self._unit)
         if state.active in DOWN:
             raise StokerError(
@@ -143,6 +143,13 @@ class UnitRuntime:
         )
         save(with_held(found, read_pids(state.control_group)) if before.active == "active" else found)
         return RunningUnit(manager, self._unit, state, JournalCopy(self._unit, manager.is_own, start.log, since_s))
+
+    async def _begin(self, manager: Manager) -> None:
+        try:
+            await manager.act("start", self._unit, self._service, START_LIMIT_S)
+        except Refused:  # sudo's word, not systemd's: nothing was begun
+            self._began = False
+            raise
 
     async def find(self, handle: Handle) -> Running | None:
         """Returns the unit if its main process is still that one; a unit without one has to be up in the same boot."""
@@ -167,7 +174,11 @@ class UnitRuntime:
         if isinstance(running, RunningUnit):
             running.ends = True
         manager = await find_manager(self._unit)
-        group = (await manager.read(self._unit)).control_group
+        before = await manager.read(self._unit)
+        group = before.control_group
+        if before.active in DOWN and not before.has_job:
+            self._began = False
+            return ""
         if grace_s <= 0:
             await manager.kill(self._unit)
         return await self._stop(manager, group, STOP_LIMIT_S + grace_s + kill_limit_s)
