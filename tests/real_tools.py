@@ -116,7 +116,7 @@ class Systemd:
 
 @contextmanager
 def own_systemd(units: Path, seen_at: Path | None = None) -> Iterator[Systemd]:
-    """Starts a systemd that knows the units of this folder alone, as if they lay at `seen_at`; what it started ends with it."""
+    """Starts a systemd that knows the units of this folder alone, as if they lay at `seen_at`; all of it ends with it."""
     need_root()
     (units / "idle.service").write_text(IDLE)
     argv = (*NAMESPACES, "sh", "-c", PREPARE, "sh", str(units), need("systemd"), str(seen_at or units))
