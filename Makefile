@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: up test test-faults check lint types layers docs docs-check bench clean
+.PHONY: up test test-engines test-faults check lint types layers docs docs-check bench clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -14,9 +14,15 @@ test: $(VENV)/.dev
 	@tools/install-test-packages
 	$(BIN)/python -m pytest $(TESTS)
 
-# Kills the daemon or its engine with -9 at 200 random moments; five minutes.
+# The real vLLM on the processor; five minutes, and two more to install it once a machine. Its Python is asked for here, so
+# that a machine for which no such vLLM is made says so and goes on.
+test-engines: $(VENV)/.dev
+	@vllm=$$(tools/make-vllm) || exit 1; \
+	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" $(BIN)/python -m pytest tests/with_vllm --durations=0 --durations-min=5
+
+# Kills the daemon or its engine with -9 at 200 random moments, and lets 200 engines eat memory; ten minutes.
 test-faults: $(VENV)/.dev
-	STOKER_FAULTS=200 $(BIN)/python -m pytest -s tests/faults
+	STOKER_FAULTS=200 $(BIN)/python -m pytest -s tests/faults tests/supervise/test_memory_trials.py
 
 check: lint types layers docs-check
 

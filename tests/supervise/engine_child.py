@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+from multiprocessing.shared_memory import SharedMemory
 
+SHARED: list[SharedMemory] = []
 SLEEPER = (sys.executable, "-c", "import signal; print('up', flush=True); signal.pause()")
 
 
@@ -50,6 +52,8 @@ for word in sys.argv[1:]:
             start_sleeper(start_new_session=True)
         case ("clean-child", _, ""):
             start_sleeper(env={})
+        case ("share", _, name):
+            SHARED.append(SharedMemory(f"psm_{name}", create=True, size=4096))
         case ("ignore-term", _, ""):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         case ("zombie", _, ""):

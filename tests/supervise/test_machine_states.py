@@ -17,6 +17,7 @@ from stoker.supervise.machine import JOBS, Event, Job, Policy, backoff_s, step
 EVENTS: tuple[type[Event], ...] = (
     m.StartAsked, m.StopAsked, m.PauseAsked, m.Adopted, m.MemoryFree, m.MemoryRefused, m.Spawned, m.SpawnFailed, m.Healthy,
     m.Proved, m.Unfit, m.Exited, m.Drained, m.GroupGone, m.GroupStuck, m.Settled, m.NotSettled, m.BackoffOver,
+    m.MemoryLow, m.Frozen,
 )  # fmt: skip
 
 # What each state does with an event; what is not named here changes nothing. (`same`: the state stays, a field changes.)
@@ -31,6 +32,7 @@ MOVES: dict[str, dict[str, str]] = {
     "STARTING": {
         "Spawned": "LOADING",
         "SpawnFailed": "STOPPING",
+        "MemoryLow": "STOPPING",
         "Exited": "STOPPING",
         "StopAsked": "STOPPING",
         "PauseAsked": "STOPPING",
@@ -38,6 +40,7 @@ MOVES: dict[str, dict[str, str]] = {
     "LOADING": {
         "Healthy": "PROVING",
         "Unfit": "STOPPING",
+        "MemoryLow": "STOPPING",
         "Exited": "STOPPING",
         "StopAsked": "STOPPING",
         "PauseAsked": "STOPPING",
@@ -45,13 +48,21 @@ MOVES: dict[str, dict[str, str]] = {
     "PROVING": {
         "Proved": "READY",
         "Unfit": "STOPPING",
+        "MemoryLow": "STOPPING",
         "Exited": "STOPPING",
         "StopAsked": "STOPPING",
         "PauseAsked": "STOPPING",
     },
-    "READY": {"StopAsked": "DRAINING", "PauseAsked": "DRAINING", "Exited": "STOPPING"},
+    "READY": {
+        "StopAsked": "DRAINING",
+        "PauseAsked": "DRAINING",
+        "Exited": "STOPPING",
+        "MemoryLow": "STOPPING",
+        "Frozen": "STOPPING",
+    },
     "DRAINING": {
         "Drained": "STOPPING",
+        "MemoryLow": "STOPPING",
         "Exited": "STOPPING",
         "StopAsked": "STOPPING",
         "PauseAsked": "STOPPING",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import mmap
 import os
 import signal
 import subprocess
@@ -125,6 +126,15 @@ def test_a_child_is_found_by_its_marker_or_by_its_session(engines: Engines, chil
     assert by_marker == ({seen.pid} if child == "clean-child" else {seen.pid, *seen.children})
 
 
+def test_a_child_that_hides_its_marker_is_ended_by_that_of_another_after_their_leader_died(engines: Engines) -> None:
+    seen = start_and_see(engines, "child", "clean-child")
+    os.kill(seen.pid, signal.SIGKILL)
+    asyncio.run(engines.started[0].wait())
+    assert engines.group().pids() == sorted(seen.children)
+    assert asyncio.run(stop_group(engines.group(), GRACE_S, KILL_LIMIT_S)) == []
+    assert [read_start_ticks(pid) for pid in seen.children] == [None, None]
+
+
 def test_a_marker_is_told_whole_and_other_markers_are_left_alone(engines: Engines) -> None:
     start_and_see(engines)
     assert [marker for _, marker in find_marked(engines.marker)] == [f"{engines.marker}small/1"]
@@ -169,6 +179,17 @@ def test_a_storm_of_forks_leaves_nothing(engines: Engines, kind: str) -> None:
     assert asyncio.run(stop_group(engines.group(engine), GRACE_S, KILL_LIMIT_S)) == []
     for _ in range(50):
         assert engines.group(engine).pids() == []
+
+
+def test_the_shared_memory_of_a_killed_engine_is_given_back_unless_another_uses_it(engines: Engines) -> None:
+    name = f"{os.getpid()}-{engines.folder.name}"
+    start_and_see(engines, f"share={name}-alone", f"share={name}-both", "ignore-term")
+    alone, both = Path(f"/dev/shm/psm_{name}-alone"), Path(f"/dev/shm/psm_{name}-both")
+    assert alone.exists()
+    with both.open("r+b") as file, mmap.mmap(file.fileno(), 4096):
+        assert asyncio.run(stop_group(engines.group(engines.started[0]), 0, KILL_LIMIT_S)) == []
+        assert (alone.exists(), both.exists()) == (False, True)
+    both.unlink()
 
 
 def test_another_launchs_processes_are_not_touched(engines: Engines) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.records import StageName
-from stoker.supervise.spans import Span, clip, covered_s, share_out
+from stoker.supervise.starts.spans import Span, clip, covered_s, share_out
 
 moments = st.floats(0, 1000, allow_nan=False)
 stages: st.SearchStrategy[StageName] = st.sampled_from(["import", "weights", "compile", "graphs"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stoker.engines import find, names
 from stoker.records import Timeline
-from stoker.supervise.timeline import Heard, TimelineWatch, read_timeline, recognise
+from stoker.supervise.starts.timeline import Heard, TimelineWatch, read_timeline, recognise
 
 LOGS = Path(__file__).parents[1] / "engines" / "logs"
 REAL = sorted({line[:600] for log in LOGS.glob("*.log") for line in log.read_text().split("\n")})

@@ -10,6 +10,7 @@ import pytest
 
 from home import Home, wait_for
 from real_tools import Systemd, need_root, own_systemd
+from stoker.config import read_config
 from stoker.facts.machine.ports import pick_free_port
 from stoker.records import ServiceView, State
 
@@ -143,8 +144,6 @@ def test_a_stop_while_it_starts_ends_the_start(home: Home, systemd: Systemd, tmp
     assert wish["unit"] == UNIT
     home.add_fake("other")
     home.run("up", "other")
-    from stoker.config import read_config
-
     home.daemon.up(read_config(home.paths.config).services["voxtral"])
     wait_for("its start", lambda: systemd.show(UNIT, "ActiveState") == "activating")
     assert home.service("voxtral").state is State.STARTING

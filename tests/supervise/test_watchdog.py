@@ -54,23 +54,34 @@ def test_a_launch_under_the_floor_is_stopped_whoever_took_the_memory() -> None:
 def test_a_service_that_answers_outlives_a_short_peak_of_its_neighbours() -> None:
     watchdog = Watchdog(FLOOR)
     low, enough = make_memory(FLOOR - MIB), make_memory(FLOOR)
-    assert watchdog.judge_serving(0.0, low) is None
-    assert watchdog.judge_serving(SERVING_HOLD_S - 0.1, low) is None
-    assert watchdog.judge_serving(SERVING_HOLD_S, enough) is None
-    assert watchdog.judge_serving(SERVING_HOLD_S + 0.1, low) is None
-    assert watchdog.judge_serving(2 * SERVING_HOLD_S + 0.2, low) is not None
+    assert watchdog.judge_serving(0.0, low, HUGE) is None
+    assert watchdog.judge_serving(SERVING_HOLD_S - 0.1, low, HUGE) is None
+    assert watchdog.judge_serving(SERVING_HOLD_S, enough, HUGE) is None
+    assert watchdog.judge_serving(SERVING_HOLD_S + 0.1, low, HUGE) is None
+    assert watchdog.judge_serving(2 * SERVING_HOLD_S + 0.2, low, HUGE) is not None
+
+
+@given(st.floats(0.05, 12.0))
+def test_an_engine_that_grows_beyond_its_claim_while_it_serves_is_stopped_before_the_floor(gib_per_s: float) -> None:
+    watchdog, at_s, available_bytes = Watchdog(FLOOR), 0.0, SMALL.before_bytes
+    while available_bytes >= FLOOR:
+        if watchdog.judge_serving(at_s, make_memory(available_bytes), SMALL):
+            return
+        at_s += PAUSE_S
+        available_bytes -= int(gib_per_s * GIB * PAUSE_S)
+    raise AssertionError("it was not stopped")
 
 
 def test_half_of_the_floor_is_not_waited_below() -> None:
-    assert Watchdog(FLOOR).judge_serving(0.0, make_memory(FLOOR // 2 - 1)) is not None
+    assert Watchdog(FLOOR).judge_serving(0.0, make_memory(FLOOR // 2 - 1), HUGE) is not None
 
 
 def test_a_machine_that_stalls_is_helped_only_where_memory_is_the_reason() -> None:
     for available_bytes, stops in ((FLOOR + MIB, True), (3 * FLOOR, False)):
         watchdog = Watchdog(FLOOR)
         memory = make_memory(available_bytes, full_stall_pct=80.0)
-        assert watchdog.judge_serving(0.0, memory) is None
-        assert (watchdog.judge_serving(STALL_HOLD_S, memory) is not None) == stops
+        assert watchdog.judge_serving(0.0, memory, HUGE) is None
+        assert (watchdog.judge_serving(STALL_HOLD_S, memory, HUGE) is not None) == stops
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 2**37)), max_size=40))
@@ -79,6 +90,6 @@ def test_no_samples_break_it(samples: list[tuple[float, int]]) -> None:
     for pause_s, available_bytes in samples:
         at_s += pause_s
         memory = make_memory(available_bytes)
-        reasons = (watchdog.judge_launch(at_s, memory, SMALL), watchdog.judge_serving(at_s, memory))
+        reasons = (watchdog.judge_launch(at_s, memory, SMALL), watchdog.judge_serving(at_s, memory, SMALL))
         if available_bytes >= SMALL.before_bytes:
             assert reasons[0] is None

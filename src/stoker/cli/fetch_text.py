@@ -72,7 +72,8 @@ def amount(count: int) -> str:
 def fetch_text(view: FetchView) -> str:
     """Returns what came of a fetch, or what one would bring. Pure."""
     lines = [line for one in view.models for line in _model_lines(one, view.is_dry_run)]
-    if view.is_dry_run:
+    lines += [f"image  {view.image}"] if view.image else []
+    if view.is_dry_run and view.models:
         free = "unknown" if view.free_bytes is None else amount(view.free_bytes)
         lines.append(f"{amount(view.need_bytes)} would be fetched into {view.folder}; free on its disk: {free}")
     return "\n".join([*lines, *view.notes])

@@ -117,18 +117,31 @@ class LlamaCpp:
     log_form = LOG
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
-        """Returns llama-server's words for a plan; the program is this Python unless the user named a server."""
-        program = (plan.server,) if plan.server else (sys.executable, "-P", "-m", EMBEDDED_MODULE)
+        """Returns llama-server's words for a plan; the program is this Python unless there is a server or an image."""
         switches = (word for setting in plan.settings for word in _words(setting))
         address = ("--host", "127.0.0.1", "--port", str(port))
         named = ("--model", plan.model_path, "--alias", plan.model)
         return LaunchSpec(
-            argv=(*program, *named, *address, "--metrics", "--jinja", "--no-webui", *switches, *words_of(plan.settings)),
+            argv=(
+                *self._program(plan),
+                *named,
+                *address,
+                "--metrics",
+                "--jinja",
+                "--no-webui",
+                *switches,
+                *words_of(plan.settings),
+            ),
             # A crash would start gdb, and bury the line that says why.
             environment=(("GGML_NO_BACKTRACE", "1"), *environment_of(plan.settings)),
             health_path="/health",
             key_variable=KEY_VARIABLE,
         )
+
+    def _program(self, plan: Plan) -> tuple[str, ...]:
+        if plan.image is not None:
+            return plan.program or self.program
+        return (plan.server,) if plan.server else (sys.executable, "-P", "-m", EMBEDDED_MODULE)
 
     def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
         """Returns the settings of one kind of speculative decoding, by the names of `SWITCHES`."""

@@ -17,6 +17,7 @@ SPELLING = {
     "context": ("--max-model-len",),
     "parallel": ("--max-num-seqs",),
     "memory_share": ("--gpu-memory-utilization",),
+    "cache_bytes": ("--kv-cache-memory-bytes",),
     "graph_sizes": ("--cudagraph-capture-sizes",),
     "graph_batch": ("--max-cudagraph-capture-size",),
     "batch_tokens": ("--max-num-batched-tokens",),
@@ -30,6 +31,10 @@ SIGNS = (
         r"Free memory on device .*? \(([\d.]+)/[\d.]+ GiB\).*?less than desired",
         "only {0} GiB were free, less than it was told to take",
     ),
+    (
+        r"Available memory on node \d+ \(([\d.]+)/[\d.]+ GiB\) on .*? less than",
+        "only {0} GiB were free on the memory node it runs on, less than it was told to take",
+    ),
     (r"No available memory for the cache blocks", "no memory was left for the KV cache"),
     (
         r"To serve at least one request with the models's max seq len \((\d+)\)",
@@ -40,7 +45,12 @@ SIGNS = (
     (r"(?:vllm|api_server\.py)[^:]*: error: (.+)", "it refused its command line: {0}"),
     (r"[Aa]ddress already in use", "its port was taken by another program"),
     (r"(?:ImportError|ModuleNotFoundError|OSError): (.+\.so.+|No module named .+)", "its environment is not whole: {0}"),
+    (
+        r"We couldn't connect to '[^']+' to load the files",
+        "it looked on the hub for a file that the model's folder lacks, or for another model, and reached none",
+    ),
     (r"ValidationError: .*? for (\w+)", "it refused its configuration ({0})"),
+    (r"EngineDeadError", "its engine process ended under it; the lines above may say why"),
     (r"Engine core initialization failed", "its engine process died while starting; the lines above say why"),
 )
 
@@ -98,6 +108,7 @@ LOG = LogForm(
 
 METHODS = {"eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "draft": "draft_model", "ngram": "ngram"}
 LOOKUP_WORDS = 4
+MODULE = "openai.api_server"
 
 
 class Vllm:
@@ -126,16 +137,22 @@ class Vllm:
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; the model is the first of them."""
+        program = plan.program or self.program
         address = ("--host", "127.0.0.1", "--port", str(port))
         return LaunchSpec(
             argv=(
-                *(plan.program or self.program), plan.model_path, "--served-model-name", plan.model, *address,
+                *program, *self._name_model(program, plan.model_path), "--served-model-name", plan.model, *address,
                 *words_of(plan.settings),
             ),
             environment=environment_of(plan.settings),
             health_path="/health",
             key_variable="VLLM_API_KEY",  # and not --api-key, which every user of the machine may read
         )  # fmt: skip
+
+    def _name_model(self, program: tuple[str, ...], path: str) -> tuple[str, ...]:
+        """Returns the words that name the model: alone behind `vllm serve`, which warns of the flag."""
+        # The old module reads a word alone and serves Qwen/Qwen3-0.6B, under the name of the model asked for (0.32.0).
+        return (self.model_flag, path) if any(MODULE in word for word in program) else (path,)
 
     def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
         """Returns the one flag that holds all of speculative decoding as JSON."""

@@ -20,6 +20,7 @@ from stoker.records import AdoptView, AdoptWish, Record, ServiceView, State, Sta
 
 CALL_LIMIT_S = 60.0
 QUICK_LIMIT_S = 5.0
+PLAN_LIMIT_S = 180.0  # an engine that is asked for its flags loads torch first: 20 s on two cores, 120 are given to it
 STREAM_LIMIT_S = 3600.0  # the gateway gives up a silent engine before that (gateway.engine_silence_limit_s)
 T = TypeVar("T")
 
@@ -53,7 +54,7 @@ class Daemon:
 
     def up(self, wish: Wish) -> ServiceView:
         """Asks for a service to run."""
-        return self._call("POST", "/api/services", wish, ServiceView)
+        return self._call("POST", "/api/services", wish, ServiceView, PLAN_LIMIT_S)
 
     def adopt(self, wish: AdoptWish) -> AdoptView:
         """Asks for a running engine to be taken over."""

@@ -88,7 +88,8 @@ async def _end_unmarked(paths: Paths, service: str | None, limits: LimitsConfig)
         plan = saved.plan
         if saved.handle is None or service not in (None, plan.service):
             continue
-        runtime = choose_runtime(plan, instance_of(paths))
+        log = paths.engine_log(plan.service)
+        runtime = choose_runtime(plan, saved.handle, instance_of(paths), log, has_gpu=lambda: False)
         running = await runtime.find(saved.handle)
         if running is None:
             continue

@@ -24,6 +24,7 @@ from stoker.fetch.transfer import Job
 from stoker.fetch.wire import Wire, read_token
 from stoker.flows.checking import check_model
 from stoker.flows.completing import Consent, complete
+from stoker.flows.images import fetch_image
 from stoker.records import Fetched, FetchSettings, FetchView, Wish
 
 Role = Literal["model", "draft"]
@@ -39,7 +40,10 @@ class Target(NamedTuple):
 
 
 class Order(NamedTuple):
-    """What to fetch and how; `to` is a folder instead of the cache, `completed` where completed models go."""
+    """What to fetch and how; `to` is a folder instead of the cache, `completed` where completed models go.
+
+    `image` is the container image of a service, which is fetched by the container engine.
+    """
 
     targets: tuple[Target, ...]
     settings: FetchSettings
@@ -49,6 +53,7 @@ class Order(NamedTuple):
     to: Path | None = None
     everything: bool = False
     is_dry_run: bool = False
+    image: str | None = None
 
 
 class Desk(NamedTuple):
@@ -77,6 +82,8 @@ def find_targets(
     wish = _find_service(model, service, config)
     words = [("model", wish.model if wish else model), ("draft", draft or (wish.draft if wish else None))]
     from_hub = [(role, word) for role, word in words if word and is_hub_name(word, Path.cwd())]
+    if not from_hub and wish is not None and wish.image:
+        return ()
     if not from_hub:
         named = next((word for _, word in words if word), "")
         is_here = Path(named).exists()
@@ -114,8 +121,9 @@ def make_order(
     if cache is None:
         raise WrongUse("nobody says where the hub's cache is", next_step="set HF_HOME, or HOME")
     targets = find_targets(model, service, draft, revision, config)
+    wish = config.services.get(service or model or "")
     folder = Path.cwd() if "token_file" in given else paths.config.parent
-    return Order(targets, chosen, find_token(chosen, folder), cache, paths.completed)
+    return Order(targets, chosen, find_token(chosen, folder), cache, paths.completed, image=wish.image if wish else None)
 
 
 def convert_settings(values: Mapping[str, object]) -> FetchSettings:
@@ -144,6 +152,14 @@ def find_token(settings: FetchSettings, folder: Path) -> str | None:
 
 def fetch(order: Order, desk: Desk) -> FetchView:
     """Fetches everything that was ordered; what came stays on disk whatever happens, and is taken up the next time."""
+    view = _fetch_models(order, desk) if order.targets else FetchView((), (), 0, None, "", order.is_dry_run)
+    if order.image is None:
+        return view
+    fetch_image(order.image, order.is_dry_run, desk.tell)
+    return msgspec.structs.replace(view, image=order.image)
+
+
+def _fetch_models(order: Order, desk: Desk) -> FetchView:
     patience = Patience(order.settings.patience_s, desk.tell)
     wire = Wire(order.settings, order.token, patience)
     if wire.ipv4_because:

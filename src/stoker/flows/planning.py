@@ -18,6 +18,7 @@ from stoker.facts.engine.venv import read_venv
 from stoker.facts.machine.boxes import THIS, read_box
 from stoker.facts.machine.read import read_package_version
 from stoker.facts.model.read import read_model
+from stoker.plan.choose import with_id
 from stoker.plan.command import COMMAND, plan_command
 from stoker.plan.engine_choice import LLAMACPP, choose_engine
 from stoker.plan.ground import Ground
@@ -30,6 +31,7 @@ from stoker.rules.load import load_rules
 from stoker.rules.match import preferred
 
 DEMO_MODEL = "stoker-demo"
+CONTAINER_PROGRAMS = ("docker", "podman")
 
 
 def demo_wish() -> Wish:
@@ -60,10 +62,7 @@ def make_plan(wish: Wish) -> Plan:
         return _check_words(plan_command(wish))
     plan = check_report(report_on(wish))
     if plan.image is not None:
-        raise Refused(
-            f"{plan.service} is to run in a container, which this version plans and does not start yet",
-            next_step=f"`stoker plan {plan.service} --render docker` prints the command",
-        )
+        return _with_image(plan, plan.image)
     _check_program(plan)
     return plan
 
@@ -73,6 +72,24 @@ def _check_words(plan: Plan) -> Plan:
         raise Refused(
             f"there is no program `{plan.program[0]}`",
             next_step=f"set `program` of [service.{plan.service}] to the whole path of a program that may be run",
+        )
+    return plan
+
+
+def _with_image(plan: Plan, image: str) -> Plan:
+    """Returns the plan bound to what the image's name stands for now: a tag moves, and its plan is another one then.
+
+    Raises Refused for an image that is not here; where no program can tell, the start itself will.
+    """
+    local = LocalBox()
+    found = find_image(local, image)
+    if found is not None:
+        return with_id(msgspec.structs.replace(plan, plan_id="", image_id=found.digest))
+    if any(local.find_program(name) for name in CONTAINER_PROGRAMS):
+        raise Refused(
+            f"the image {image} is not on this machine",
+            why="an engine is started from what is here, and never by a download that nobody sees",
+            next_step=f"`stoker fetch {plan.service}` pulls it",
         )
     return plan
 
@@ -121,7 +138,7 @@ def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) ->
     _check_server(wish)
     machine, model = read_box(box), read_model(Path(wish.model))
     engine, because = choose_engine(wish, model, machine)
-    environment = _read_environment(wish) if box == THIS and engine != LLAMACPP else None
+    environment = _read_environment(wish) if box == THIS and (engine != LLAMACPP or wish.image) else None
     version = _read_version(find(engine), wish) or (environment.version if environment else None)
     ground = Ground(
         wish=wish, model=model, draft=_read_draft(wish), machine=machine, rules=load_rules(engine), engine=engine,

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from stoker import __version__
@@ -15,6 +16,7 @@ from stoker.box import LocalBox
 from stoker.config import Config, Paths, read_config
 from stoker.errors import Refused, StokerError
 from stoker.facts.machine.memory import read_memory
+from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
 from stoker.flows.notify import tell_ready
@@ -81,7 +83,9 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     tools = Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
         read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
-        in_flight=lambda service: door.in_flight(service), keep_start=_keeper(timelines),
+        in_flight=lambda service: door.in_flight(service), heard_at=lambda service: door.heard_at(service),
+        read_counters=prober.read_counters, keep_start=_keeper(timelines),
+        cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store))
     control = Control(paths, store, timelines, supervisor)

@@ -24,7 +24,7 @@ from stoker.rules.load import load_rules
 from stoker.rules.match import match_stage
 from stoker.store.services import read_saved
 from stoker.store.timelines import read_services, read_starts
-from stoker.supervise.timeline import read_timeline, recognise
+from stoker.supervise.starts.timeline import read_timeline, recognise
 
 UNEXPLAINED = "not explained"
 LOG_BYTES = 256 * 1024**2

@@ -7,7 +7,7 @@ import hmac
 import logging
 import resource
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Coroutine
 from typing import NamedTuple, Protocol
 
@@ -76,11 +76,17 @@ class Door:
         self._limits = Limits(config.body_limit_bytes, config.head_limit_s, config.body_limit_s)
         self._connections: set[ClientConnection] = set()
         self._in_flight: Counter[str] = Counter()
+        self._relays: defaultdict[str, set[Relay]] = defaultdict(set)
+        self._heard_at: defaultdict[str, float] = defaultdict(float)
         self._tasks: asyncio.TaskGroup | None = None
 
     def in_flight(self, service: str) -> int:
         """Returns how many requests a service is answering."""
         return self._in_flight[service]
+
+    def heard_at(self, service: str) -> float:
+        """Returns when a service's engine last sent something to a client, on the event loop's clock; 0 for never."""
+        return max(self._heard_at[service], *(relay.heard_at for relay in self._relays[service]), 0.0)
 
     async def bind(self) -> asyncio.Server:
         """Takes the address without serving yet; raises OSError where it is taken."""
@@ -201,12 +207,16 @@ class Door:
         self._in_flight[service] += 1
         exchange.extra = identity(endpoint, exchange.extra[0][1])
 
+        relay = Relay(exchange, endpoint, endpoint.key or self._keys.engine, self._config.engine_silence_limit_s)
+
         def done() -> None:
             self._in_flight[service] -= 1
+            self._relays[service].discard(relay)
+            self._heard_at[service] = max(self._heard_at[service], relay.heard_at)
             self._metrics.count(exchange.request.path, exchange.status, service)
 
         exchange.on_done = done
-        relay = Relay(exchange, endpoint, endpoint.key or self._keys.engine, self._config.engine_silence_limit_s)
+        self._relays[service].add(relay)
         self._spawn(relay.run(), exchange)
 
     def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:

@@ -49,7 +49,7 @@ class Relay(asyncio.Protocol):
         self._is_stream = False
         self._ends_with_connection = False
         self._complete = False
-        self._heard_at = self._loop.time()
+        self.heard_at = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
         exchange.on_gone = self.abort
 
@@ -107,7 +107,7 @@ class Relay(asyncio.Protocol):
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _check_silence(self) -> None:
-        silent_s = self._loop.time() - self._heard_at
+        silent_s = self._loop.time() - self.heard_at
         if silent_s < self._silence_limit_s:
             self._timer = self._loop.call_later(self._silence_limit_s - silent_s + 0.001, self._check_silence)
             return
@@ -117,7 +117,7 @@ class Relay(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Passes on what came, in one write."""
-        self._heard_at = self._loop.time()
+        self.heard_at = self._loop.time()
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as problem:

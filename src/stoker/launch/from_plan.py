@@ -7,7 +7,9 @@ import msgspec
 from stoker.engines import find
 from stoker.errors import Refused
 from stoker.launch.container import render_docker_run
+from stoker.launch.container_api import LABEL_INSTANCE, LABEL_LAUNCH, LABEL_PLAN, LABEL_SERVICE
 from stoker.launch.places import plan_inside
+from stoker.launch.process import MARKER_VARIABLE
 from stoker.records import ContainerLaunch, LaunchSpec, Plan, Publish, Rule, UnitLaunch
 from stoker.records.launch import ImageOverlay
 
@@ -45,7 +47,21 @@ def container_of(plan: Plan, port: int, key_file: str | None = None) -> Containe
         gpus="all",
         shm_size_bytes=SHARED_MEMORY_BYTES,
         ulimits=(("memlock", -1), ("nofile", OPEN_FILES)),
-        labels=(("stoker.plan", plan.plan_id), ("stoker.service", plan.service)),
+        labels=((LABEL_PLAN, plan.plan_id), (LABEL_SERVICE, plan.service)),
+    )
+
+
+def supervised_container_of(plan: Plan, port: int, marker: str, has_gpu: bool) -> ContainerLaunch:
+    """Returns the container as Stoker itself starts it: it can be found again by its labels."""
+    launch = container_of(plan, port)
+    own = {LABEL_INSTANCE: marker.partition("/")[0], LABEL_LAUNCH: marker}
+    return msgspec.structs.replace(
+        launch,
+        image=plan.image_id or launch.image,
+        environment=tuple({"PYTHONUNBUFFERED": "1", MARKER_VARIABLE: marker, **dict(launch.environment)}.items()),
+        labels=tuple(sorted({**dict(launch.labels), **own}.items())),
+        gpus=launch.gpus if has_gpu else None,
+        stop_timeout_s=STOP_S,
     )
 
 

@@ -50,15 +50,22 @@ def _place(host: str, inside: str) -> Place:
 
     A snapshot holds links into the `blobs` beside it, and the parts of a split GGUF lie beside each other.
     """
-    path = PurePosixPath(host)
-    for place, part in enumerate(path.parts[:-2]):
-        if HUB_FOLDER.fullmatch(part) and path.parts[place + 1] == "snapshots":
-            root = PurePosixPath(*path.parts[: place + 1])
-            seen = f"{HUB_INSIDE}/{part}"
-            return Place(host, f"{seen}/{path.relative_to(root)}", Mount(str(root), seen))
+    path, root = PurePosixPath(host), find_hub_folder(host)
+    if root is not None:
+        seen = f"{HUB_INSIDE}/{root.name}"
+        return Place(host, f"{seen}/{path.relative_to(root)}", Mount(str(root), seen))
     if path.suffix == ".gguf":
         return Place(host, f"{inside}/{path.name}", Mount(str(path.parent), inside))
     return Place(host, inside, Mount(host, inside))
+
+
+def find_hub_folder(host: str) -> PurePosixPath | None:
+    """Returns a repository's folder in the hub's cache, where a path leads into a snapshot of one."""
+    parts = PurePosixPath(host).parts
+    for place, part in enumerate(parts[:-2]):
+        if HUB_FOLDER.fullmatch(part) and parts[place + 1] == "snapshots":
+            return PurePosixPath(*parts[: place + 1])
+    return None
 
 
 def _draft_paths(setting: Setting) -> list[str]:

@@ -29,6 +29,7 @@ from stoker.rules.match import LEVELS, match_rules, preferred
 QUANTISATION = re.compile(r"(nvfp4|mxfp4|fp8|awq|gptq|int4|int8|w4a16|bf16|q\d_k_[sml]|q\d_0|iq\d_\w+)", re.IGNORECASE)
 LOOPBACK_PUBLISH = ("127.0.0.1:", "[::1]:", "localhost:")
 LOOKS_AT_WHAT_IS_THERE = ("docker:", "unit:", "grant", "lost$", "restarts")
+MODULE = "vllm.entrypoints.openai.api_server"
 NOT_UNDERSTOOD = "not-understood"
 
 
@@ -116,7 +117,7 @@ def recipe_facts(recipe: Recipe, machine: Machine, model: Model | None = None, c
     facts |= {f"docker:{name}": _value(values) for name, values in recipe.container.items()}
     facts |= {f"unit:{name}": _value(values) for name, values in recipe.unit.items()}
     facts |= {"grant": recipe.grants} if recipe.grants else {}
-    facts |= _restarts(recipe)
+    facts |= _restarts(recipe) | ({"model_unread": True} if _is_model_unread(recipe) else {})
     facts |= numbers_of(facts) | _reachable(recipe, facts)
     return facts | share_facts(facts)
 
@@ -125,6 +126,13 @@ def _restarts(recipe: Recipe) -> Facts:
     """What starts an engine's container again at once: docker's policy, or `docker restart`."""
     policy = recipe.container.get("restart", ()) if recipe.engine else ()
     return {"restarts": "now"} if is_restart(recipe) else {"restarts": policy[-1]} if policy else {}
+
+
+def _is_model_unread(recipe: Recipe) -> bool:
+    """Tells whether the model is a word alone behind a module that only reads a flag."""
+    named = any(word == "--model" or word.startswith("--model=") for word in recipe.words)
+    alone = recipe.words[:1] and not recipe.words[0].startswith("-")
+    return bool(recipe.engine == "vllm" and recipe.program[-1:] == (MODULE,) and alone and not named)
 
 
 def _value(values: tuple[str, ...]) -> str | bool | tuple[str, ...]:

@@ -9,10 +9,11 @@ from stoker.engines.llamacpp import COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_
 from stoker.errors import Refused
 from stoker.plan.budget import CACHE, budget_of, cache_bytes, room_of
 from stoker.plan.choose import choose_plan, with_id
+from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.ground import Ground
 from stoker.plan.situation import flag_facts, numbers_of
 from stoker.plan.written.flags import flags_of
-from stoker.records import Budget, BudgetLine, Finding, Plan, Setting
+from stoker.records import Budget, BudgetLine, Finding, Plan, Setting, Wish
 from stoker.rules.match import match_rules, preferred
 
 ANY_PORT = 0
@@ -24,19 +25,14 @@ VARIABLE = "LLAMA_ARG_"  # llama-server takes $LLAMA_ARG_LOAD_MODE for --load-mo
 def plan_llamacpp(ground: Ground) -> tuple[Plan, Budget, tuple[Finding, ...]]:
     """Returns the plan, the memory it takes line by line, and the findings; raises Refused for what llama.cpp lacks."""
     wish = ground.wish
-    for name, value in (("memory_share", wish.memory_share), ("image", wish.image)):
-        if value is not None:
-            raise Refused(
-                f"`{name}` is set, and llama.cpp is planned without it",
-                why="it would be ignored in silence",
-                next_step=f"leave `{name}` out, or serve with another engine",
-            )
-    plan = _with_preferred(choose_plan(wish, ground.model, ground.draft, ground.version), ground)
+    _check_used(wish)
+    plan = _in_image(_with_preferred(choose_plan(wish, ground.model, ground.draft, ground.version), ground), ground)
     words = find(plan.engine).render(plan, ANY_PORT).argv
     said = {name: values if len(values) > 1 else (values or (True,))[0] for name, values in flags_of(words).items()}
     facts = ground.facts() | flag_facts(said)
     # The embedded engine takes no flags beyond its settings, so only a server of the user's can be told to do otherwise.
-    findings = match_rules(ground.rules, facts | numbers_of(facts)) if wish.server else []
+    is_theirs = wish.server or ground.image
+    findings = match_rules(ground.rules, facts | numbers_of(facts)) if is_theirs else []
     return plan, _budget(ground, plan), tuple(findings)
 
 
@@ -49,6 +45,28 @@ def _with_preferred(plan: Plan, ground: Ground) -> Plan:
     known = {name: chosen for name, chosen in found.items() if name in LOADING and ground.knows(name)}
     flags = tuple(Setting(name, value, rule.title, rule.id) for name, (value, rule) in known.items())
     return with_id(msgspec.structs.replace(plan, plan_id="", settings=(*plan.settings, *flags))) if flags else plan
+
+
+def _check_used(wish: Wish) -> None:
+    """Raises Refused for what llama.cpp is planned without."""
+    given = {"memory_share": wish.memory_share, "server": wish.server if wish.image else None}
+    for name, value in given.items():
+        if value is not None:
+            raise Refused(
+                f"`{name}` is set, and llama.cpp is planned without it" + (" in a container" if wish.image else ""),
+                why="it would be ignored in silence",
+                next_step=f"leave `{name}` out, or serve with another engine",
+            )
+
+
+def _in_image(plan: Plan, ground: Ground) -> Plan:
+    """Returns the plan in its image: the server's words are the user's, else those that the image's maker gave it."""
+    if ground.image is None:
+        return plan
+    entry = ground.environment.entrypoint if ground.environment and ground.environment.engine == LLAMACPP else ()
+    mounts = tuple((one.partition(":")[0], one.partition(":")[2]) for one in ground.wish.mounts)
+    program = ground.wish.program or entry
+    return with_id(msgspec.structs.replace(plan, image=ground.image, program=program, mounts=mounts))
 
 
 def _budget(ground: Ground, plan: Plan) -> Budget:

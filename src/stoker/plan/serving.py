@@ -6,14 +6,14 @@ plan's own choices is mended, what they find wrong with the user's is a finding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from stoker.engines import Engine
+from stoker.engines import Engine, find
 from stoker.errors import Refused
 from stoker.plan.asked import Asked, sort_wish, whole_of
-from stoker.plan.budget import EIGHT_BIT_BYTES, SIXTEEN_BIT_BYTES, Load, Room, plan_budget, room_of, wanted_share
+from stoker.plan.budget import CACHE, EIGHT_BIT_BYTES, SIXTEEN_BIT_BYTES, Load, Room, plan_budget, room_of, wanted_share
 from stoker.plan.ground import Ground, Settings
 from stoker.plan.mending import mend_settings
 from stoker.plan.situation import Facts, numbers_of, setting_facts
@@ -41,13 +41,14 @@ def plan_serving(ground: Ground, engine: Engine) -> Served:
     numbers = _numbers(ground.model, asked, first)
     load, room = _load(ground, engine, {**numbers, **asked.flags}, parameters), room_of(ground.machine, parameters)
     share = {} if "memory_share" in numbers else _share(load, room)
+    sizes = _sizes(share, load, room, ground)
     drafting = _drafting(engine, speculation, first, ground.wish)
-    mine = _spelled({**numbers, **share, **_graphs(engine, load.requests)}, engine, ground) | drafting
+    graphs = _graphs(engine, load.requests) if ground.machine.gpus else {}
+    mine = _spelled({**numbers, **sizes, **graphs}, engine, ground) | drafting
     mine = mine | {name: one for name, one in first.items() if name.startswith(("--", "$")) and name not in mine}
     fixed = {*asked.flags, *_spelled(asked.numbers, engine, ground), *_chosen_drafting(ground.wish, drafting)}
     settings, findings = mend_settings({**mine, **asked.flags}, fixed, ground)
-    share_now = numbers_of(setting_facts(settings.values())).get("memory_share")
-    budget = plan_budget(load, room, float(str(share_now)) if share_now is not None else None)
+    budget = plan_budget(load, room, _share_now(settings.values(), share, sizes))
     shown = [numbers[name] for name in ("context", "parallel")]
     return Served((*shown, *_ordered(settings)), budget, tuple(findings), load.context)
 
@@ -131,6 +132,31 @@ def _load(ground: Ground, engine: Engine, said: Settings, parameters: dict[str, 
 def _share(load: Load, room: Room) -> Settings:
     because = f"weights, buffers and a cache for {load.requests} requests of {load.context:,} tokens, as far as it may go"
     return {"memory_share": Setting("memory_share", wanted_share(load, room), because)}
+
+
+def _sizes(share: Settings, load: Load, room: Room, ground: Ground) -> Settings:
+    """Says a planned share in the engine's terms: without a GPU the size of the cache that it leaves, where there is a flag.
+
+    A share is there of one memory node, or of a control group's limit: vLLM 0.32.0 once took 0.26 of 11 GiB where 23 are.
+    """
+    flags = find(ground.engine).spelling.get("cache_bytes", ())
+    if ground.machine.gpus or not share or not any(map(ground.knows, flags)):
+        return share
+    budget = plan_budget(load, room, _float(share["memory_share"].value))
+    kv_bytes = next(line.need_bytes for line in budget.lines if line.name == CACHE)
+    because = f"a cache for {load.requests} requests of {load.context:,} tokens, as far as it may go"
+    return {"cache_bytes": Setting("cache_bytes", kv_bytes, because)} if kv_bytes else share
+
+
+def _share_now(settings: Iterable[Setting], share: Settings, sizes: Settings) -> float | None:
+    """The share that the engine takes in the end: what is said, or what the cache's size was counted from."""
+    said = numbers_of(setting_facts(settings)).get("memory_share")
+    counted = share["memory_share"].value if "cache_bytes" in sizes else None
+    return _float(counted) if said is None else _float(said)
+
+
+def _float(value: object) -> float | None:
+    return None if value is None else float(str(value))
 
 
 def _graphs(engine: Engine, batch: int) -> Settings:

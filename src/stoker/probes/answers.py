@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import httpx
@@ -13,6 +14,8 @@ from stoker.records import Endpoint, Proof
 HEALTH_LIMIT_S = 5.0
 PROOF_TOKENS = 8
 PROMPT = "Say hello."
+# Tokens and steps, of whichever engine; not seconds, which run on while nothing moves.
+WORK = re.compile(r"\w+:\w*(?:tokens|decode|iteration|predicted|draft)\w*(?<!seconds)_(?:total|sum|count)\b")
 
 
 class Prober:
@@ -50,6 +53,14 @@ class Prober:
         except msgspec.MsgspecError as problem:
             raise _unproven(endpoint, f"it sent an event that is not OpenAI's: {problem}") from problem
         return heard.judge(endpoint)
+
+    async def read_counters(self, endpoint: Endpoint) -> tuple[str, ...] | None:
+        """Returns the lines of the engine's metrics that count work; None where it does not answer."""
+        try:
+            reply = await self._client.get(f"{_url(endpoint)}/metrics", timeout=HEALTH_LIMIT_S)
+        except httpx.HTTPError:
+            return None
+        return tuple(line for line in reply.text.splitlines() if WORK.match(line))
 
     async def close(self) -> None:
         """Closes the client's connections."""

@@ -74,7 +74,7 @@ class Pin(Record, frozen=True):
 
 
 class FetchView(Record, frozen=True):
-    """Everything a fetch has to say; nothing was fetched where `is_dry_run`."""
+    """Everything a fetch has to say; nothing was fetched where `is_dry_run`. `image` is the service's, if it has one."""
 
     models: tuple[Fetched, ...]
     notes: tuple[str, ...]
@@ -82,3 +82,4 @@ class FetchView(Record, frozen=True):
     free_bytes: int | None
     folder: str
     is_dry_run: bool = False
+    image: str | None = None

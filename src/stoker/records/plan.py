@@ -85,6 +85,7 @@ class Plan(Record, frozen=True):
     `plan_id` is a digest of everything that decides the launch. `port` 0 means a free one, picked at launch. `answers`:
     clients may ask it for tokens, and so does the proof; else its health is all that is asked. `unit` is systemd's;
     `adopted` is a process that was found running, and `program` then how it was called, if it may be started again.
+    `image_id` is what `image` stood for when it was planned.
     """
 
     plan_id: str
@@ -104,6 +105,7 @@ class Plan(Record, frozen=True):
     mounts: tuple[tuple[str, str], ...] = ()
     answers: bool = True
     group: str | None = None
+    image_id: str | None = None
     unit: str | None = None
     adopted: AdoptedProcess | None = None
 

@@ -36,7 +36,7 @@ class Handle(Record, frozen=True):
 
     `marker` is in the environment of the engine and of all its children; `start_ticks` (clock ticks since boot) and
     `boot_id` tell a process from a later one that got the same pid. `memory_before_bytes` was available before the
-    start, `memory_claim_bytes` less once the engine was ready.
+    start, `memory_claim_bytes` less once the engine was ready. `container` is its container's id, where it runs in one.
     """
 
     launch: int
@@ -47,6 +47,20 @@ class Handle(Record, frozen=True):
     port: int
     memory_before_bytes: int
     memory_claim_bytes: int = 0
+    container: str | None = None
+
+
+class GoodImage(Record, frozen=True):
+    """An image in which a service was READY; it is kept under its id, so that the service can go back to it.
+
+    `name` is what the service asked for, `image_id` what that was then, `digest` the registry's name for it, if known.
+    """
+
+    service: str
+    name: str
+    image_id: str
+    digest: str | None
+    at: float
 
 
 class Service(Record, frozen=True):

@@ -48,6 +48,7 @@ FACTS = {
     "vision": "whether the model takes images",
     "tools": "whether the chat template knows tools",
     "thinking": "whether the chat template knows thinking",
+    "model_unread": "whether the model stands where the program does not look for it",
     "missing": "the names of files that the model lacks",
     "weights_gib": "the size of the weights",
     "weights_share": "weights and draft as a share of the machine's memory, 0 to 1",

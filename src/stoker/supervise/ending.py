@@ -28,6 +28,8 @@ async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
     finally:
         running.close()
     hands.end_timeline(None)
+    if hands.load is not None:
+        await hands.load.end()
     lines = hands.log.tail(TELLING_LINES)
     meaning = find(hands.plan.engine).explain(lines) if hands.plan.is_engine else " ".join(lines[-1:])
     return machine.Exited(time.time(), f"the engine ended ({how})" + (f": {meaning}" if meaning else ""), launch=launch)

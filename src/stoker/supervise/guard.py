@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from stoker.records import MIB, Memory, MemoryHolder, say_bytes
 
 POLL_S = 0.25
+DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 # Other programs live on the machine too: a stop counts as settled when this much of the engine's claim is back.
 SETTLED_SHARE = 0.9
 SETTLED_SLACK_BYTES = 256 * MIB
@@ -34,6 +36,15 @@ def say_holders(holders: list[MemoryHolder]) -> str:
 def can_ever_fit(need_bytes: int, floor_bytes: int, memory: Memory) -> bool:
     """Tells whether the engine would fit in an empty machine."""
     return need_bytes + floor_bytes <= memory.total_bytes
+
+
+def drop_page_cache() -> bool:
+    """Asks the kernel to forget all clean pages that it holds of files; False where this user may not ask."""
+    try:
+        DROP_CACHES.write_text("1\n")
+    except OSError:
+        return False
+    return True
 
 
 async def await_room(need_bytes: int, floor_bytes: int, limit_s: float, read_memory: ReadMemory) -> bool:

@@ -12,14 +12,15 @@ from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
 from stoker.errors import StokerError
 from stoker.facts.machine.memory import read_holders
-from stoker.records import BEING_STARTED, Endpoint, Handle, Measured, Memory, Plan, Proof, Service, Start, State
+from stoker.records import BEING_STARTED, Endpoint, Handle, Measured, Memory, Plan, Proof, Service, Start, State, Timeline
 from stoker.supervise.guard import say_holders
+from stoker.supervise.load_help import LoadHelp
 from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.runtimes import Running, Runtime
 from stoker.supervise.runtimes.adopted import RunningAdopted
 from stoker.supervise.runtimes.choose import choose_runtime, holds_already
-from stoker.supervise.timeline import TimelineWatch
+from stoker.supervise.starts.timeline import TimelineWatch
 from stoker.supervise.watchdog import Launch, Watchdog
 
 HOST = "127.0.0.1"
@@ -34,6 +35,7 @@ class Tools:
     """What every service's hands share; what lies in higher rooms is handed in.
 
     `turn` is held by the one service that is being started: two that load at once would both count the same memory as free.
+    `cuda_counts_cache` tells whether CUDA takes the page cache for used, as where processor and GPU share one memory.
     """
 
     paths: Paths
@@ -44,7 +46,11 @@ class Tools:
     is_healthy: Callable[[Endpoint, str], Awaitable[bool]]
     prove: Callable[[Endpoint], Awaitable[Proof]]
     in_flight: Callable[[str], int]
+    heard_at: Callable[[str], float]
+    read_counters: Callable[[Endpoint], Awaitable[tuple[str, ...] | None]]
     keep_start: Callable[[Start], None]
+    cuda_counts_cache: Callable[[], bool]
+    has_gpu: Callable[[], bool]
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -64,10 +70,12 @@ class Hands:
         self.low_bytes: int | None = None
         self.measured: Measured | None = None
         self.timeline: TimelineWatch | None = None
+        self.load: LoadHelp | None = None
         self._watchdog = Watchdog(tools.limits.memory_floor_bytes)
         self._log_read_s = 0.0
         self.hurry = False
-        self._runtime: tuple[Plan, Runtime] | None = None
+        self.is_near = False
+        self._of_unit: tuple[Plan, Runtime] | None = None
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -88,10 +96,13 @@ class Hands:
 
     @property
     def runtime(self) -> Runtime:
-        """What starts and ends the engines of this plan; the same as long as the plan is."""
-        if self._runtime is None or self._runtime[0] is not self.plan:
-            self._runtime = (self.plan, choose_runtime(self.plan, self.tools.instance))
-        return self._runtime[1]
+        """What starts and ends the engines of this plan; a unit's remembers whether it started it, so it is kept."""
+        if self._of_unit is not None and self._of_unit[0] is self.plan:
+            return self._of_unit[1]
+        tools = self.tools
+        runtime = choose_runtime(self.plan, self.handle, tools.instance, self.log.file, tools.has_gpu)
+        self._of_unit = (self.plan, runtime) if self.plan.unit else None
+        return runtime
 
     def keep(self, handle: Handle) -> None:
         """Takes a handle for this launch's and saves it."""
@@ -111,13 +122,15 @@ class Hands:
             self.log.on_lines = lambda lines: watch.add(lines, time.time())
             self.timeline = watch
 
-    def end_timeline(self, ready_at: float | None) -> None:
-        """Keeps the start as it was heard; `ready_at` is None where it did not lead to an answer."""
+    def end_timeline(self, ready_at: float | None) -> Timeline | None:
+        """Keeps and returns the start as it was heard; `ready_at` is None where it did not lead to an answer."""
         if self.timeline is None:
-            return
+            return None
         self.log.poll()
         watch, self.timeline, self.log.on_lines = self.timeline, None, None
-        self.tools.keep_start(Start(self.plan.service, self.plan.plan_id, watch.finish(ready_at)))
+        timeline = watch.finish(ready_at)
+        self.tools.keep_start(Start(self.plan.service, self.plan.plan_id, timeline))
+        return timeline
 
     def release_turn(self) -> None:
         """Lets the next service be started."""
@@ -149,10 +162,13 @@ class Hands:
         return MemoryLow(time.time(), f"stopped before the machine ran out of memory: {why}; most is held by: {held}")
 
     def _judge(self, now_s: float, memory: Memory, service: Service, may_go: bool) -> str | None:
-        if service.state in BEING_STARTED and self.handle is not None:
-            launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
+        self.is_near = self._watchdog.is_near(memory)
+        if self.handle is None:
+            return None
+        launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
+        if service.state in BEING_STARTED:
             return self._watchdog.judge_launch(now_s, memory, launch)
-        why = self._watchdog.judge_serving(now_s, memory)
+        why = self._watchdog.judge_serving(now_s, memory, launch)
         return why if service.state is State.READY and may_go else None
 
 

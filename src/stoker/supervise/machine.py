@@ -90,6 +90,12 @@ class MemoryLow(Event, frozen=True):
     code: int = 1
 
 
+class Frozen(Event, frozen=True):
+    """The engine has requests and does nothing about them."""
+
+    code: int = 1
+
+
 class Drained(Event, frozen=True):
     """No request is left, or the limit for waiting ran out."""
 
@@ -288,6 +294,7 @@ MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.PROVING, Unfit): _fault,
     (State.READY, StopAsked): _drain,
     (State.READY, PauseAsked): _drain,
+    (State.READY, Frozen): _fault,
     (State.DRAINING, Drained): lambda service, event, policy: _to(service, State.STOPPING, event),
     (State.DRAINING, StopAsked): _stop,
     (State.DRAINING, PauseAsked): _stop,

@@ -20,6 +20,7 @@ import psutil
 
 from stoker.launch.process import MARKER_VARIABLE
 from stoker.records import Handle, LaunchSpec
+from stoker.supervise.segments import read_segments, remove_segments
 
 POLL_S = 0.02
 OOM_SCORE_ADJUST = "500"  # if the kernel must kill, then the engine and not the daemon or the user's shell
@@ -110,27 +111,43 @@ def find_adopted(handle: Handle) -> EngineProcess | None:
 
 
 class Group(NamedTuple):
-    """All processes of one launch: those that carry its marker, and those of its session while its leader is known.
+    """All processes of one launch: those that carry its marker, and those of the sessions that it began.
 
-    The session matters because a program that renames itself (vLLM's EngineCore does) may overwrite its environment.
+    The sessions matter because a program that renames itself overwrites its environment: vLLM's EngineCore and its workers
+    do, and outlive their server when that is killed. Then a marked process beside them, Python's resource tracker, tells.
     """
 
     marker: str
     session: int | None = None
+    seen: frozenset[int] = frozenset()
 
     def pids(self) -> list[int]:
         """Returns the living processes of the launch."""
         marked = {pid for pid, _ in find_marked(self.marker)}
-        known = self.session is not None and _is_still_ours(self.session, self.marker)
-        return sorted(marked | (_find_session(self.session) if self.session and known else set()))
+        return sorted(marked.union(*map(_find_session, self._sessions(marked))))
+
+    def _sessions(self, marked: Iterable[int]) -> set[int]:
+        """The sessions of these processes, and those known before; one whose leader is a stranger is none of ours."""
+        known = self.seen | {self.session} | {_read_session(pid) for pid in marked}
+        return {session for session in known if session and _is_still_ours(session, self.marker)}
+
+    def with_sessions(self) -> Group:
+        """Returns the group with the sessions found now, so that they stay known when their marked processes end first."""
+        return self._replace(seen=frozenset(self._sessions(pid for pid, _ in find_marked(self.marker))))
 
     def holds(self, pid: int) -> bool:
-        """Tells whether a process belongs to the launch."""
+        """Tells whether a process belongs to the launch, by its own marker or a session that is known."""
         with contextlib.suppress(OSError):
             if f"{MARKER_VARIABLE}={self.marker}".encode() in Path(f"/proc/{pid}/environ").read_bytes():
                 return True
-            return self.session == os.getsid(pid) and _is_still_ours(self.session, self.marker)
+            return os.getsid(pid) in self._sessions(())
         return False
+
+
+def _read_session(pid: int) -> int | None:
+    with contextlib.suppress(OSError):
+        return os.getsid(pid)
+    return None
 
 
 def find_marked(prefix: str) -> Iterator[tuple[int, str]]:
@@ -169,10 +186,15 @@ def read_group_memory(group: Group) -> int | None:
 
 async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
     """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that."""
+    group = group.with_sessions()
+    segments = read_segments(group.pids())
     signal_all(group.pids(), signal.SIGTERM, group.holds)
     await _await_gone(group, grace_s, kill=False)
     _kill_leaders_group(group)  # even if none was seen: one that forks and ends at once can hide from every look
-    return [] if await _await_gone(group, kill_limit_s, kill=True) else group.pids()
+    if not await _await_gone(group, kill_limit_s, kill=True):
+        return group.pids()
+    remove_segments(segments)
+    return []
 
 
 async def _await_gone(group: Group, limit_s: float, kill: bool) -> bool:

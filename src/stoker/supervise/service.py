@@ -9,11 +9,13 @@ from collections.abc import Callable
 
 from stoker.records import BEING_STARTED, Endpoint, Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.ending import await_exit
+from stoker.supervise.freeze import FreezeCheck
 from stoker.supervise.hands import Hands, Tools
 from stoker.supervise.jobs import do
 from stoker.supervise.machine import (
     Adopted,
     Event,
+    Frozen,
     GroupGone,
     Job,
     PauseAsked,
@@ -29,7 +31,8 @@ from stoker.supervise.runtimes.choose import holds_already
 from stoker.supervise.runtimes.unit import runs_unasked
 from stoker.supervise.waits import describe_wait
 
-SAMPLE_S, LAUNCH_SAMPLE_S = 0.5, 0.025  # a launch can take gigabytes in a second
+SAMPLE_S, CLOSE_SAMPLE_S = 0.25, 0.025  # an engine can take gigabytes in a second
+FREEZE_POLL_S = 2.0
 GOOD_PLANS = 3
 ITS_TURN = "its turn; one service is started at a time"
 NOTHING_TO_STOP = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
@@ -128,6 +131,7 @@ class ServiceOwner:
         async with asyncio.TaskGroup() as tasks:
             await self._resume(tasks)
             tasks.create_task(self._sample())
+            tasks.create_task(self._look_for_a_freeze())
             while True:
                 event, job = await self._inbox.get()
                 if (
@@ -211,7 +215,20 @@ class ServiceOwner:
         while True:
             if self._hands.running is not None and (event := self._hands.look(self.service, self._may_go(self))):
                 self._post(event)
-            await self.await_change(LAUNCH_SAMPLE_S if self.service.state in BEING_STARTED else SAMPLE_S)
+            is_close = self.service.state in BEING_STARTED or self._hands.is_near
+            await self.await_change(CLOSE_SAMPLE_S if is_close else SAMPLE_S)
+
+    async def _look_for_a_freeze(self) -> None:
+        tools, name = self._hands.tools, self.plan.service
+        check = FreezeCheck(tools.limits.frozen_s)
+        while True:
+            endpoint = self.endpoint if self.plan.answers else None
+            requests = tools.in_flight(name) if endpoint else 0
+            counters = await tools.read_counters(endpoint) if endpoint and requests else None
+            why = check.judge(time.monotonic(), requests, (tools.heard_at(name), counters))
+            if why and self.endpoint:
+                self._post(Frozen(time.time(), f"it froze: {why}"))
+            await asyncio.sleep(FREEZE_POLL_S)
 
     def _save(self) -> None:
         # While an engine runs its own plan is kept, so that it can be taken back; else the one that comes next.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from pathlib import Path
@@ -16,14 +17,16 @@ from stoker.facts.model.read import read_digest
 from stoker.launch.command import render_engine
 from stoker.records import Endpoint, Handle, LaunchSpec, Measured, Service, say_bytes
 from stoker.supervise import machine
-from stoker.supervise.guard import await_room, can_ever_fit, describe_shortage
+from stoker.supervise.guard import await_room, can_ever_fit, describe_shortage, drop_page_cache
 from stoker.supervise.hands import HOST, Hands, known
+from stoker.supervise.load_help import LoadHelp
 from stoker.supervise.logs import RING_LINES
 from stoker.supervise.machine import Event
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
 from stoker.supervise.runtimes.choose import holds_already
 
+logger = logging.getLogger("stoker.supervise")
 HEALTH_FIRST_POLL_S = 0.03
 HEALTH_LAST_POLL_S = 1.0
 EXIT_POLL_S, EXIT_POLLS = 0.02, 15
@@ -40,7 +43,8 @@ async def await_memory(hands: Hands, service: Service) -> Event:
         return machine.MemoryFree(time.time(), "it runs already, so it holds what it needs")
     need_bytes, limits = hands.need_bytes, hands.tools.limits
     if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, hands.tools.read_memory):
-        return machine.MemoryFree(time.time(), f"{say_bytes(need_bytes)} are free for it")
+        cache = await _clear_cache(hands, need_bytes)
+        return machine.MemoryFree(time.time(), f"{say_bytes(need_bytes)} are free for it{cache}")
     memory = hands.tools.read_memory()
     shortage = describe_shortage(need_bytes, limits.memory_floor_bytes, memory, read_holders())
     if can_ever_fit(need_bytes, limits.memory_floor_bytes, memory):
@@ -49,17 +53,36 @@ async def await_memory(hands: Hands, service: Service) -> Event:
     return machine.MemoryRefused(time.time(), f"it does not fit in this machine: {shortage}", REFUSED)
 
 
+async def _clear_cache(hands: Hands, need_bytes: int) -> str:
+    """Empties the page cache where CUDA would not see what it holds as free; returns what is to be said of it."""
+    free_bytes = hands.tools.read_memory().free_bytes
+    if not hands.plan.is_engine or free_bytes >= need_bytes or not await asyncio.to_thread(hands.tools.cuda_counts_cache):
+        return ""
+    held = f"; CUDA sees {say_bytes(free_bytes)} of it, the page cache holds the rest"
+    if not hands.tools.limits.drop_page_cache:
+        return f"{held}: `drop_page_cache = true` in [limits] empties it, or `sudo sysctl vm.drop_caches=1`"
+    if not await asyncio.to_thread(drop_page_cache):
+        return f"{held}, and only root may empty it: `sudo sysctl vm.drop_caches=1`"
+    return "; the page cache was emptied for it"
+
+
 async def spawn(hands: Hands, service: Service) -> Event:
     """Starts the engine; its handle is saved before, so that no daemon can lose sight of it."""
     port = _choose_port(hands)
     _check_unchanged(hands)
     marker = f"{hands.tools.instance}/{hands.plan.service}/{service.launch}"
+    hands.load = None if holds_already(hands.plan) else LoadHelp(hands.plan)
+    if hands.load is not None:
+        await hands.load.measure()
     before_bytes = hands.tools.read_memory().available_bytes
     hands.low_bytes = None
     hands.keep(Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes))
     hands.begin_timeline()
     start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
+    limits = hands.tools.limits
+    if hands.load is not None:
+        hands.load.begin(hands.running.pids, limits.read_ahead_bytes, limits.memory_floor_bytes, hands.tools.read_memory)
     return machine.Spawned(time.time(), f"the engine runs as pid {hands.running.pid}")
 
 
@@ -124,8 +147,28 @@ async def prove(hands: Hands, service: Service) -> Event:
     except TimeoutError:
         return machine.Unfit(time.time(), f"it gave no token within {limit_s:g} s (prove_s)", TIMED_OUT)
     _measure_claim(hands)
-    hands.end_timeline(time.time())
-    return machine.Proved(time.time(), f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms")
+    await _keep_image(hands)
+    said = f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms"
+    loaded = await _end_load(hands)
+    return machine.Proved(time.time(), f"{said}; {loaded}" if loaded else said)
+
+
+async def _keep_image(hands: Hands) -> None:
+    """Keeps the image in which a service was READY from being pruned, so that it can go back to it."""
+    if hands.plan.image is None or hands.running is None:
+        return
+    try:
+        await hands.runtime.keep_good(hands.running, hands.plan.image)
+    except StokerError as problem:  # it serves all the same
+        logger.warning("service=%s its image is not kept: %s", hands.plan.service, problem.what)
+
+
+async def _end_load(hands: Hands) -> str:
+    timeline, load = hands.end_timeline(time.time()), hands.load
+    if load is None:
+        return ""
+    await load.end()
+    return load.say(timeline)
 
 
 async def _ends_soon(hands: Hands) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from stoker.errors import Refused, WrongUse
 from stoker.plan.room import Claim, to_stop
 from stoker.records import BEING_STARTED, RESTING, Plan, SavedService, Service, ServiceView, State, SwitchView, say_bytes
+from stoker.supervise.containers.sockets import find_engines
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
 from stoker.supervise.service import ServiceOwner
@@ -49,6 +50,10 @@ class Supervisor:
         for marker in found:
             if marker.split("/")[1] not in self.owners:
                 await stop_group(Group(marker), ORPHAN_GRACE_S, KILL_LIMIT_S)
+        if find_engines():  # who has none does not pay for it
+            from stoker.supervise.runtimes.container import end_orphan_containers
+
+            await end_orphan_containers(instance, frozenset(self.owners))
 
     def _may_go(self, owner: ServiceOwner) -> bool:
         """Tells whether a service is the one to stop where the memory is short: the last that came up, and only one."""

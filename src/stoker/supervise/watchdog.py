@@ -18,9 +18,11 @@ from stoker.records import Memory, say_bytes
 # pauses between two samples comes on top, since a machine that is short of memory lets its daemon wait too.
 REACTION_S = 0.25
 STEPS = 5
+LEAST_STEP_S = 0.001  # two looks at one moment say nothing of a rate
 SERVING_HOLD_S = 2.0
 # Half of the floor is the last that the kernel and the user's shell live on: below, nothing is waited for.
 LAST_SHARE = 0.5
+NEAR_FLOORS = 4
 STALL_PCT, STALL_HOLD_S = 40.0, 5.0
 
 
@@ -51,9 +53,15 @@ class Watchdog:
             return f"{say_bytes(available_bytes)} are available and going fast; {_taken(taken_bytes, launch)}"
         return self._stall(at_s, memory)
 
-    def judge_serving(self, at_s: float, memory: Memory) -> str | None:
+    def is_near(self, memory: Memory) -> bool:
+        """Tells whether so little is left that it has to be looked at more often."""
+        return memory.available_bytes < NEAR_FLOORS * self._floor_bytes
+
+    def judge_serving(self, at_s: float, memory: Memory, launch: Launch) -> str | None:
         """Returns why an engine that serves has to be stopped now, or None."""
         available_bytes = memory.available_bytes
+        if why := self._leak(at_s, available_bytes, launch):
+            return why
         if available_bytes >= self._floor_bytes:
             self._low_since_s = None
             return self._stall(at_s, memory)
@@ -62,13 +70,25 @@ class Watchdog:
             return self._low(available_bytes)
         return None
 
+    def _leak(self, at_s: float, available_bytes: int, launch: Launch) -> str | None:
+        """What grows beyond its claim while it serves is no neighbour's peak: it is stopped before the floor."""
+        taken_bytes = launch.before_bytes - available_bytes
+        soon_bytes = self._soon_bytes(at_s, available_bytes)
+        if taken_bytes <= launch.claim_bytes or not 0 <= available_bytes - self._floor_bytes < soon_bytes:
+            return None
+        return f"{say_bytes(available_bytes)} are available and going; {_taken(taken_bytes, launch)}"
+
     def _soon_bytes(self, at_s: float, available_bytes: int) -> int:
         """Returns what would be taken before an end that begins now has its effect.
 
         The rate is the median of the last steps, since one block that is taken at once is no trend.
         """
         self._recent.append((at_s, available_bytes))
-        steps = [(to_s - from_s, was - now) for (from_s, was), (to_s, now) in pairwise(self._recent) if to_s > from_s]
+        steps = [
+            (to_s - from_s, was - now)
+            for (from_s, was), (to_s, now) in pairwise(self._recent)
+            if to_s > from_s + LEAST_STEP_S
+        ]
         if not steps:
             return 0
         bytes_per_s = median_low(taken_bytes / step_s for step_s, taken_bytes in steps)

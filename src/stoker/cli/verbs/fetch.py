@@ -8,10 +8,10 @@ import click
 
 HELP = """Fetch a model and its draft from the hub: what engines need of it, resumably, each file verified by its hash.
 
-MODEL is a hub name (org/name, with :QUANT for one GGUF of several) or a service of stoker.toml, whose model and draft are
-then fetched. The files go into the hub's cache, or --to a folder. Files that a release lacks are taken from the repository
-it was made from, if you agree. What came stays: the same command goes on where it stopped. Exit code 1: something is
-missing; 3: refused (no room, no access); 4: the hub did not answer in time.
+MODEL is a hub name (org/name, with :QUANT for one GGUF of several) or a service of stoker.toml, whose model, draft and
+container image are then fetched. The files go into the hub's cache, or --to a folder. Files that a release lacks are taken
+from the repository it was made from, if you agree. What came stays: the same command goes on where it stopped. Exit code
+1: something is missing; 3: refused (no room, no access); 4: the hub did not answer in time.
 
 \b
 Example:

@@ -48,6 +48,9 @@ class Running(Protocol):
     def is_alive(self) -> bool:
         """Tells whether it still runs."""
 
+    def pids(self) -> list[int]:
+        """Returns its processes, as far as the host sees them; may be called from another thread."""
+
     def memory_bytes(self) -> int | None:
         """Returns the resident bytes of all its processes; None if none is seen."""
 
@@ -63,6 +66,9 @@ class Runtime(Protocol):
 
     async def find(self, handle: Handle) -> Running | None:
         """Returns the engine of a handle if it is the very one that was started then and still lives."""
+
+    async def keep_good(self, running: Running, image: str) -> object:
+        """Keeps what a service was READY in, where that could be taken away; `image` is the plan's name for it."""
 
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends everything that any launch of the service left: politely, after `grace_s` by force.

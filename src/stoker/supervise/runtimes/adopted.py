@@ -54,9 +54,13 @@ class RunningAdopted:
         """Tells whether the first process still runs."""
         return is_running(self.pid)
 
+    def pids(self) -> list[int]:
+        """Returns its processes."""
+        return self.tree.pids()
+
     def memory_bytes(self) -> int | None:
         """Adds up its processes."""
-        return read_resident(self.tree.pids())
+        return read_resident(self.pids())
 
     def close(self) -> None:
         """Lets go of the process without ending it."""
@@ -125,6 +129,9 @@ class AdoptedRuntime:
     def _tree(self) -> Tree:
         members = dict(self._adopted.members) if self._adopted.boot_id == read_boot_id() else {}
         return Tree(self._adopted.pid, self._adopted.start_ticks, members)
+
+    async def keep_good(self, running: Running, image: str) -> None:
+        """Does nothing: there is no image that could be taken away."""
 
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends what was adopted and is left of it, and everything that was started after it; nothing else of the user's."""

@@ -1,18 +1,26 @@
-"""Which runtime a plan is for."""
+"""Which runtime a service's engine is for."""
 
 from __future__ import annotations
 
-from stoker.records import Plan
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from stoker.records import Handle, Plan
 from stoker.supervise.runtimes import Runtime
 from stoker.supervise.runtimes.adopted import AdoptedRuntime, is_there
 from stoker.supervise.runtimes.process import ProcessRuntime
 from stoker.supervise.runtimes.unit import UnitRuntime, runs_unasked
 
 
-def choose_runtime(plan: Plan, instance: str) -> Runtime:
-    """Returns the runtime that a plan asks for."""
+def choose_runtime(plan: Plan, handle: Handle | None, instance: str, log: Path, has_gpu: Callable[[], bool]) -> Runtime:
+    """Returns the runtime of what runs, or ran last, by its handle; else the one that the plan asks for."""
+    if plan.image is not None or (handle is not None and handle.container is not None):
+        from stoker.supervise.runtimes.container import ContainerRuntime  # only who has containers pays for it
+
+        return ContainerRuntime(instance, plan.service, log, has_gpu(), os.environ)
     if plan.unit is not None:
-        return UnitRuntime(plan)
+        return UnitRuntime(plan, log)
     if plan.adopted is not None:
         return AdoptedRuntime(plan, plan.adopted, instance)
     return ProcessRuntime(instance, plan.service)

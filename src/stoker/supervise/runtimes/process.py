@@ -42,6 +42,10 @@ class RunningProcess:
         """Tells whether the first process still runs."""
         return is_running(self.pid)
 
+    def pids(self) -> list[int]:
+        """Lists the processes of the group."""
+        return self._group.pids()
+
     def memory_bytes(self) -> int | None:
         """Adds up the processes of the group."""
         return read_group_memory(self._group)
@@ -69,6 +73,9 @@ class ProcessRuntime:
         """Returns the process of a handle, told from a later one with its pid by its start time."""
         process = find_adopted(handle)
         return self._running(process) if process else None
+
+    async def keep_good(self, running: Running, image: str) -> None:
+        """Keeps nothing: a program of the user's is the user's."""
 
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends every process of the service: SIGTERM, after `grace_s` SIGKILL."""

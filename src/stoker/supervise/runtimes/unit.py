@@ -74,9 +74,13 @@ class RunningUnit:
         """Tells whether its main process runs; one without is taken for alive until systemd says otherwise."""
         return self._pid is None or is_running(self._pid)
 
+    def pids(self) -> list[int]:
+        """Returns the processes of the unit's control group."""
+        return read_pids(self._group)
+
     def memory_bytes(self) -> int | None:
-        """Adds up the processes of the unit's control group."""
-        return read_resident(read_pids(self._group))
+        """Adds up its processes."""
+        return read_resident(self.pids())
 
     def close(self) -> None:
         """Lets go of it without ending it."""
@@ -117,7 +121,8 @@ def runs_unasked(unit: str) -> bool:
 class UnitRuntime:
     """Starts and stops the unit of one service, and leaves alone what others started."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, log: Path) -> None:
+        self._log = log
         self._service = plan.service
         self._unit = plan.unit or ""
         self._began = False
@@ -165,7 +170,10 @@ class UnitRuntime:
             return None
         if state.active not in COMING or (handle.pid is not None and state.pid != handle.pid):
             return None
-        return RunningUnit(manager, self._unit, state)
+        return RunningUnit(manager, self._unit, state, JournalCopy(self._unit, manager.is_own, self._log, time.time()))
+
+    async def keep_good(self, running: Running, image: str) -> None:
+        """Does nothing: there is no image that could be taken away."""
 
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Stops the unit, where Stoker started it; how long it may take is said by the unit's TimeoutStopSec."""

@@ -7,8 +7,8 @@ import re
 
 from stoker.engines import Engine
 from stoker.records import GIB, MIB, Stage, StageName, StageSign, Timeline
-from stoker.supervise.log_clock import Line
-from stoker.supervise.spans import Span, clip, covered_s, share_out
+from stoker.supervise.starts.log_clock import Line
+from stoker.supervise.starts.spans import Span, clip, covered_s, share_out
 
 DIGITS = 3  # of seconds: no log tells more that matters
 PROVED = "a first answer, asked for by Stoker"

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from stoker.engines import Engine, find, names
 from stoker.records import Timeline
-from stoker.supervise.log_clock import last_start, read_clock
 from stoker.supervise.logs import visible
-from stoker.supervise.stages import StageReader
+from stoker.supervise.starts.log_clock import last_start, read_clock
+from stoker.supervise.starts.stages import StageReader
 
 Heard = tuple[float | None, str]
 MOST_LINES = 20_000  # of those that tell something; a start has some dozens of them
