@@ -159,3 +159,35 @@ def test_where_there_is_no_systemd_it_says_so(home: Home, port: int) -> None:
     assert "there is no systemd here" in said
     home.run("down")
     home.prefix = ()
+
+
+JOURNAL = {
+    "systemd-journald.socket": (
+        "[Unit]\nDefaultDependencies=no\n[Socket]\nListenDatagram=/run/systemd/journal/socket\n"
+        "ListenStream=/run/systemd/journal/stdout\nService=systemd-journald.service\nPassCredentials=yes\n"
+    ),
+    "systemd-journald.service": (
+        "[Unit]\nDefaultDependencies=no\nRequires=systemd-journald.socket\n[Service]\nType=notify\n"
+        "ExecStart=/lib/systemd/systemd-journald\nEnvironment=SYSTEMD_LOG_TARGET=null\n"
+    ),
+}
+
+
+def test_a_line_of_the_journal_tells_that_it_is_up_and_is_in_the_services_log(
+    home: Home, systemd: Systemd, tmp_path: Path, port: int
+) -> None:
+    for name, text in JOURNAL.items():
+        (tmp_path / "units" / name).write_text(text)
+    systemd.ctl("daemon-reload")
+    systemd.ctl("start", "systemd-journald.service")
+    command = f"/bin/sh -c 'sleep 0.3; echo voxtral is up; exec {sys.executable} -m http.server {port}'"
+    (tmp_path / "units" / "said.service").write_text(f"[Unit]\nDefaultDependencies=no\n[Service]\nExecStart={command}\n")
+    systemd.ctl("daemon-reload")
+    home.configure(table("said", "said.service", port, 'ready_line = "voxtral is u[p]"'), limits="load_s = 20")
+    home.run("up", "said")
+    assert "voxtral is up" in home.run("logs", "said").stdout.splitlines()
+    home.kill_daemon()
+    home.add_fake("other")
+    home.run("up", "other")
+    assert home.await_state("said", State.READY).pid == int(systemd.show("said.service", "MainPID"))
+    home.run("down", "said")

@@ -41,7 +41,10 @@ def _sum(path: str, names: tuple[str, ...]) -> int | None:
 
 
 def with_held(handle: Handle, pids: Iterable[int]) -> Handle:
-    """Returns the handle of a launch whose memory was taken before it was looked at: as if that had been free then."""
+    """Returns the handle of a launch whose memory was taken before it was looked at: as if that had been free then.
+
+    It may take a second for a large engine, whose pages the kernel counts, so it belongs into a thread.
+    """
     held_bytes = read_held(pids)
     return msgspec.structs.replace(
         handle, memory_before_bytes=handle.memory_before_bytes + held_bytes, memory_claim_bytes=held_bytes

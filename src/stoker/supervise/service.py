@@ -83,7 +83,9 @@ class ServiceOwner:
 
     def holds(self, pid: int) -> bool:
         """Tells whether a process belongs to its engine."""
-        running = self._hands.running
+        running, adopted = self._hands.running, self._next_plan.adopted
+        if adopted is not None and adopted.pid == pid and self.service.state not in (State.STOPPED, State.FAILED):
+            return True
         return running is not None and (
             pid == running.pid or (isinstance(running, RunningAdopted) and running.tree.holds(pid))
         )

@@ -96,8 +96,9 @@ class AdoptedRuntime:
         """Returns the adopted engine where it lives; else starts it anew, or raises Refused where nobody asked for that."""
         running = self._attach()
         if running is not None:
-            save(with_held(msgspec.structs.replace(handle, pid=running.pid, start_ticks=self._adopted.start_ticks),
-                           running.tree.pids()))  # fmt: skip
+            found = msgspec.structs.replace(handle, pid=running.pid, start_ticks=self._adopted.start_ticks)
+            save(found)
+            save(await asyncio.to_thread(with_held, found, running.pids()))
             append_note(start.log, f"pid {running.pid} was adopted; {say_output(running.pid)}")
             return running
         if not self._adopted.restart:

@@ -146,7 +146,9 @@ class UnitRuntime:
         found = msgspec.structs.replace(
             handle, pid=state.pid, start_ticks=read_start_ticks(state.pid) if state.pid else None
         )
-        save(with_held(found, read_pids(state.control_group)) if before.active == "active" else found)
+        save(found)
+        if before.active == "active":
+            save(await asyncio.to_thread(with_held, found, read_pids(state.control_group)))
         return RunningUnit(manager, self._unit, state, JournalCopy(self._unit, manager.is_own, start.log, since_s))
 
     async def _begin(self, manager: Manager) -> None:
