@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import pwd
 import re
@@ -10,18 +9,19 @@ import shutil
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
 from stoker.errors import WrongUse
-from stoker.records import MIB, FetchSettings, Record, Wish
+from stoker.records import MIB, FetchSettings, IdleSettings, Record, Wish, Workflow
+from stoker.tables import SERVICE_NAME as SERVICE_NAME
+from stoker.tables import check_keys, check_name, parse_table, read_tables
+from stoker.workflow_tables import check_services, parse_workflow, with_whole_folders
 
-SERVICE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 SERVICE_UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,246}\.service")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
 DEMO = "demo"
-T = TypeVar("T", bound=Record)
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -65,7 +65,9 @@ class Config(Record, frozen=True):
     gateway: GatewayConfig = GatewayConfig()
     limits: LimitsConfig = LimitsConfig()
     fetch: FetchSettings = FetchSettings()
+    idle: IdleSettings = IdleSettings()
     services: dict[str, Wish] = {}  # noqa: RUF012 - msgspec copies it
+    workflows: dict[str, Workflow] = {}  # noqa: RUF012
     source: str | None = None
 
 
@@ -115,6 +117,15 @@ class Paths(Record, frozen=True):
         """The address of the daemon that owns this folder."""
         return self.state / "daemon.address"
 
+    @property
+    def run_lock(self) -> Path:
+        """The file whose lock says which workflow runs."""
+        return self.state / "run.lock"
+
+    def run_state(self, workflow: str) -> Path:
+        """How far a workflow came."""
+        return self.state / "runs" / f"{workflow}.json"
+
     def engine_log(self, service: str) -> Path:
         """What one service's engine prints."""
         return self.state / "logs" / f"{service}.log"
@@ -154,17 +165,25 @@ def read_config(path: Path) -> Config:
 def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     """Turns a parsed TOML tree into a Config."""
     folder = Path(source).absolute().parent
-    _check_keys(tree, {"gateway", "limits", "fetch", "service"}, "", source)
+    check_keys(tree, {"gateway", "limits", "fetch", "idle", "service", "workflow"}, "", source)
     wishes = {
-        name: _parse_table(table, Wish, f"service.{name}", source, name=_check_name(name, source))
-        for name, table in _tables(tree, "service", source).items()
+        name: parse_table(table, Wish, f"service.{name}", source, name=check_name(name, source))
+        for name, table in read_tables(tree, "service", source).items()
     }
     _check_models(wishes, source)
+    workflows = {
+        name: parse_workflow(table, check_name(name, source, "workflow"), source)
+        for name, table in read_tables(tree, "workflow", source).items()
+    }
+    idle = parse_table(tree.get("idle", {}), IdleSettings, "idle", source)
+    check_services(workflows.values(), idle, {*wishes, DEMO}, source)
     return Config(
-        gateway=_parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source),
-        limits=_parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
-        fetch=_parse_table(tree.get("fetch", {}), FetchSettings, "fetch", source),
+        gateway=parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source),
+        limits=parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
+        fetch=parse_table(tree.get("fetch", {}), FetchSettings, "fetch", source),
+        idle=idle,
         services={name: with_whole_paths(wish, folder) for name, wish in wishes.items()},
+        workflows={name: with_whole_folders(one, folder) for name, one in workflows.items()},
         source=source,
     )
 
@@ -201,48 +220,6 @@ def _whole_mount(mount: str, folder: Path) -> str:
 def is_hub_name(value: str, folder: Path) -> bool:
     """Tells whether this is a hub's `org/name` and no path: nothing of that name lies in the folder."""
     return HUB_NAME.fullmatch(value) is not None and not (folder / value).exists()
-
-
-def _tables(tree: Mapping[str, Any], name: str, source: str) -> dict[str, Mapping[str, Any]]:
-    found = tree.get(name, {})
-    if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
-        raise WrongUse(f"{source}: `{name}` should hold tables", next_step=f"write [{name}.NAME] and the keys below it")
-    return found
-
-
-def _check_name(name: str, source: str) -> str:
-    if SERVICE_NAME.fullmatch(name) is None:
-        raise WrongUse(
-            f"{source}: `{name}` cannot be a service's name",
-            next_step="use lower-case letters, digits, '.', '_' and '-', starting with a letter or digit",
-        )
-    return name
-
-
-def _check_keys(table: Mapping[str, Any], known: set[str], path: str, source: str) -> None:
-    for key in table:
-        if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            raise WrongUse(
-                f"{source}: unknown key `{f'{path}.{key}'.lstrip('.')}`",
-                why="a mistyped key would be ignored in silence, so none is",
-                next_step=f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(sorted(known))}",
-            )
-
-
-def _parse_table(table: object, kind: type[T], path: str, source: str, **known: str) -> T:
-    """Returns the table as a record; `known` are fields that its place in the file says, so no key may."""
-    if not isinstance(table, dict):
-        raise WrongUse(f"{source}: `{path}` should be a table", next_step=f"write [{path}] and the keys below it")
-    _check_keys(table, set(kind.__struct_fields__) - known.keys(), path, source)
-    try:
-        return msgspec.convert({**known, **table}, kind)
-    except msgspec.ValidationError as problem:
-        what = str(problem) if "`$" in str(problem) else f"{problem} - at `$`"
-        raise WrongUse(
-            f"{source}: {what.replace('`$', f'`{path}')}",
-            next_step=f"see docs/configuration.md, table [{path.split('.')[0]}]",
-        ) from problem
 
 
 def demo_model(draft: bool = False) -> Path:

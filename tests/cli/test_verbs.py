@@ -17,6 +17,7 @@ import pytest
 from home import Home
 from stoker.cli import verbs
 from stoker.config import Paths, demo_model, parse_config
+from stoker.records import IdleSettings, WorkflowStep
 
 VERBS = sorted(found.name for found in pkgutil.iter_modules(verbs.__path__))
 DOCS = Path(__file__).parents[2] / "docs"
@@ -53,6 +54,19 @@ def test_the_documented_configuration_is_understood() -> None:
     assert config.services["coder"].served_name == "qwen3-coder"
     documented = {key for table in tomllib.loads(text)["service"].values() for key in table}
     assert set(config.services["coder"].__struct_fields__) - {"name"} == documented
+
+
+def test_the_documented_workflows_are_understood() -> None:
+    import tomllib
+
+    config = parse_config(tomllib.loads((DOCS / "workflows.md").read_text().split("```toml")[1].split("```")[0]), "docs")
+    assert sorted(config.workflows) == ["article", "hero", "podcast"]
+    shown = parse_config(tomllib.loads((DOCS / "configuration.md").read_text().split("```toml")[1].split("```")[0]), "docs")
+    first, *_ = shown.workflows["podcast"].step
+    fields = {name: getattr(first, name) for name in first.__struct_fields__}
+    assert all(fields.values())
+    assert fields["limit_s"] == WorkflowStep("x").limit_s
+    assert shown.idle.idle_s == IdleSettings().idle_s
 
 
 @pytest.mark.parametrize("words", [("up", "--nonsense"), ("up", "--port", "seventy"), ("up", "--speculation", "magic")])

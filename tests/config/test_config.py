@@ -45,8 +45,12 @@ def test_everything_that_a_file_says_is_read(file: Path) -> None:
     ("text", "parts"),
     [
         ("[gatway]\n", ["unknown key `gatway`", "did you mean `gateway`?"]),
-        ("colour = 1\n", ["unknown key `colour`", "known here: fetch, gateway, limits, service"]),
+        ("colour = 1\n", ["unknown key `colour`", "known here: fetch, gateway, idle, limits, service, workflow"]),
         ("[gateway]\nprot = 1\n", ["unknown key `gateway.prot`", "did you mean `port`?"]),
+        ("[idle]\nidle = 1\n", ["unknown key `idle.idle`", "did you mean `idle_s`?"]),
+        ('[workflow.w]\nthn = "stop"\n', ["unknown key `workflow.w.thn`", "did you mean `then`?"]),
+        ('[[workflow.w.step]]\nname = "a"\ncomand = ["x"]\n', ["`workflow.w.step[0].comand`", "did you mean `command`?"]),
+        ('[[workflow.w.steps]]\nname = "a"\n', ["unknown key `workflow.w.steps`", "did you mean `step`?"]),
         ("[fetch]\nipv4 = true\n", ["unknown key `fetch.ipv4`", "did you mean `ipv4_only`?"]),
         ("[limits]\nrestart = 1\n", ["unknown key `limits.restart`", "did you mean `restarts`?"]),
         ('[service.a]\nmodle = "x"\n', ["unknown key `service.a.modle`", "did you mean `model`?", "ignored in silence"]),
@@ -82,6 +86,25 @@ def test_an_unknown_key_is_an_error_with_its_path_and_the_near_miss(file: Path, 
         ("[fetch]\nendpoint = 'hub'\n", ["at `fetch.endpoint`"]),
         ("[fetch]\nxet = 'no'\n", ["Expected `bool", "at `fetch.xet`"]),
         ("[service.a]\n", ["missing required field `model` - at `service.a`", "no engine has engine"]),
+        ("workflow = 1\n", ["`workflow` should hold tables", "write [workflow.NAME]"]),
+        ("[workflow.w]\n", ["`workflow.w` has no steps", "write [[workflow.w.step]]"]),
+        ("[workflow.w]\nstep = 'a'\n", ["`workflow.w` has no steps"]),
+        ("[workflow.w]\nstep = ['a']\n", ["`workflow.w.step[0]` should be a table"]),
+        ("[[workflow.w.step]]\ncommand = ['x']\n", ["missing required field `name`", "at `workflow.w.step[0]`"]),
+        ("[[workflow.w.step]]\nname = 'a'\ncommand = 'x'\n", ["got `str` - at `workflow.w.step[0].command`"]),
+        ("[[workflow.w.step]]\nname = 'a'\ncommand = ['']\n", ["at `workflow.w.step[0].command[0]`"]),
+        ("[[workflow.w.step]]\nname = 'a'\ncommand = ['x']\nlimit_s = 0\n", ["> 0.0 - at `workflow.w.step[0].limit_s`"]),
+        ("[[workflow.w.step]]\nname = 'a'\n", ["the step does nothing - at `workflow.w.step[0]`"]),
+        ("[[workflow.w.step]]\nname = 'then'\ncommand = ['x']\n", ["`then` cannot be a step's name"]),
+        ("[[workflow.w.step]]\nname = '../a'\ncommand = ['x']\n", ["`../a` cannot be a step's name"]),
+        (
+            "[[workflow.w.step]]\nname = 'a'\nservice = 'dem'\n",
+            ["called `dem` - at `workflow.w.step[0].service`", "`demo`?"],
+        ),
+        ("[workflow.w]\nthen = 'x'\n[[workflow.w.step]]\nname = 'a'\nservice = 'demo'\n", ["at `workflow.w.then`"]),
+        ("[workflow.A]\n[[workflow.A.step]]\nname = 'a'\nservice = 'demo'\n", ["`A` cannot be a workflow's name"]),
+        ("[idle]\ndefault_service = 'x'\n", ["no service called `x` - at `idle.default_service`", "services here: demo"]),
+        ("[idle]\nidle_s = 0\n", ["> 0.0 - at `idle.idle_s`"]),
         ("[service.a]\nmodel = 1\n", ["got `int` - at `service.a.model`"]),
         ("[service.a]\nmodel = 'x'\nspeculation = 'drft'\n", ["'drft' - at `service.a.speculation`"]),
         ("[service.a]\nmodel = 'x'\nparallel = true\n", ["got `bool` - at `service.a.parallel`"]),
@@ -164,3 +187,19 @@ def test_the_bundled_models_are_there() -> None:
     assert demo_model().is_file()
     assert demo_model(draft=True).is_file()
     assert demo_model() != demo_model(draft=True)
+
+
+def test_two_steps_of_one_name_are_an_error(file: Path) -> None:
+    file.write_text("[[workflow.w.step]]\nname = 'a'\nservice = 'demo'\n" * 2)
+    with fails(WrongUse, "`a` cannot be a step's name - at `workflow.w.step[1].name`"):
+        read_config(file)
+
+
+def test_a_steps_folder_and_program_begin_at_the_file_and_other_words_stay(file: Path) -> None:
+    file.write_text("[[workflow.w.step]]\nname = 'a'\ncommand = ['./write', './out']\ncwd = 'articles'\n")
+    [step] = read_config(file).workflows["w"].step
+    assert step.command == (str(file.parent / "write"), "./out")
+    assert step.cwd == str(file.parent / "articles")
+    file.write_text("[[workflow.w.step]]\nname = 'a'\ncommand = ['python3', 'x.py']\n")
+    [step] = read_config(file).workflows["w"].step
+    assert (step.command, step.cwd) == (("python3", "x.py"), str(file.parent))

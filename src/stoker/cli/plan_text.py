@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 
 import click
 import msgspec
 
-from stoker.cli.show import table, wrapped
-from stoker.plan.secrets import HIDDEN, is_secret
+from stoker.cli.show import printable, table, wrapped
+from stoker.plan.secrets import HIDDEN, hide_words, is_secret
 from stoker.records import Alternative, Budget, Finding, Plan, Report, Rule, Setting, say_bytes
 from stoker.rules.load import load_rules
 
@@ -22,15 +23,21 @@ def plan_text(report: Report, box: str, explain: bool, alternatives: bool) -> st
     plan = report.plan
     version = f" {plan.engine_version}" if plan.engine_version else ""
     lines = [f"{click.style(plan.service, bold=True)}  {plan.engine}{version}: {report.engine_because or 'as before'}", ""]
-    lines += _memory(report.budget, box, explain) if report.budget else [f"memory  {plan.memory_because}", ""]
+    lines += _memory(report.budget, box, explain) if report.budget else _declared(plan)
     rules = {rule.id: rule for rule in load_rules(plan.engine)}
-    lines += _own_words(plan) if explain else []
+    lines += _own_words(plan) if explain and plan.is_engine else []
     lines += _settings(plan.settings, rules, explain)
     lines += ["", "left to the engine:", *_settings(report.left, {}, explain=False)] if explain and report.left else []
     lines += ["", *findings_lines(report.findings, rules if explain else {})] if report.findings else []
     if alternatives:
         lines += ["", *_alternatives(report.alternatives)]
     return "\n".join(lines)
+
+
+def _declared(plan: Plan) -> list[str]:
+    """A command's words, and the memory that its owner says it takes: no model tells it."""
+    memory = f"memory  {say_bytes(plan.memory_need_bytes)}, {plan.memory_because} (claim_gib)"
+    return ["program " + printable(shlex.join(hide_words(plan.program))), memory, ""]
 
 
 def _own_words(plan: Plan) -> list[str]:

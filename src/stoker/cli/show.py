@@ -111,7 +111,19 @@ def status_text(view: StatusView) -> str:
         if service.state is not State.READY or service.restarts or not daemon.running:
             lines.append(f"\n{change(service)}")
         lines += [click.style(f"\n{service.name}: {warning}", fg="yellow") for warning in service.warnings]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_run_and_idle(view)])
+
+
+def _run_and_idle(view: StatusView) -> list[str]:
+    lines = []
+    if view.run is not None:
+        since = duration(time.time() - view.run.since)
+        lines.append(f"\nruns     {view.run.workflow} (pid {view.run.pid}) for {since}")
+    if view.idle is not None:
+        name, at = view.idle.default_service, view.idle.returns_at
+        when = "" if at is None else f" comes back in {duration(at - time.time())}"
+        lines.append(f"\ndefault  {name}{when}: {view.idle.why}")
+    return lines
 
 
 def _daemon_line(view: StatusView) -> str:

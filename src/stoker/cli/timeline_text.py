@@ -7,12 +7,11 @@ import time
 import click
 
 from stoker.cli.show import printable, table, width, wrapped
-from stoker.records import Finding, Loading, StageRow, Timeline, TimelineView, say_bytes
+from stoker.records import Finding, Loading, StageRow, Timeline, TimelineView, say_bytes, say_s
 
 BAR_CELLS = 24
 BAR, HALF = "█", "▌"
 MOST_ADVICE = 3
-MINUTE_S, EXACT_BELOW_S = 60, 10
 
 
 def timeline_text(view: TimelineView) -> str:
@@ -38,30 +37,25 @@ def _head(view: TimelineView) -> str:
     last = view.last
     name = f"{last.engine} {last.version}" if last.version else last.engine
     begun = time.strftime(", started %Y-%m-%d %H:%M:%S", time.localtime(last.begun_at)) if last.begun_at is not None else ""
-    before = f"; {say_s(view.before.total_s)} the time before" if view.before and view.before.total_s is not None else ""
+    before = f"; {_say_s(view.before.total_s)} the time before" if view.before and view.before.total_s is not None else ""
     return click.style(f"{name}{begun}: {_said(last)}{before}", bold=True)
 
 
 def _said(last: Timeline) -> str:
     if not last.is_ready:
         return "never said that it is ready"
-    return "ready" if last.total_s is None else f"ready after {say_s(last.total_s)}"
+    return "ready" if last.total_s is None else f"ready after {_say_s(last.total_s)}"
 
 
-def say_s(seconds: float | None) -> str:
-    """Returns a stage's length: '0.31 s', '42.7 s', '22 min 4 s'; '-' where it is unknown."""
-    if seconds is None:
-        return "-"
-    if seconds >= MINUTE_S:
-        return f"{int(seconds // MINUTE_S)} min {int(seconds % MINUTE_S)} s"
-    return f"{seconds:.2f} s" if seconds < EXACT_BELOW_S else f"{seconds:.1f} s"
+def _say_s(seconds: float | None) -> str:
+    return "-" if seconds is None else say_s(seconds)
 
 
 def _cells(row: StageRow, longest_s: float, slowest: str | None) -> tuple[str, str, str, str, str]:
     name = click.style(row.name, fg="yellow") if row.name == slowest else row.name
     sign = "" if row.difference_s is None else "-" if row.difference_s < 0 else "+"
-    difference = "-" if row.difference_s is None else f"{sign}{say_s(abs(row.difference_s))}"
-    return (name, say_s(row.took_s), say_s(row.before_s), difference, _bar(row.took_s, longest_s))
+    difference = "-" if row.difference_s is None else f"{sign}{_say_s(abs(row.difference_s))}"
+    return (name, _say_s(row.took_s), _say_s(row.before_s), difference, _bar(row.took_s, longest_s))
 
 
 def _bar(took_s: float | None, longest_s: float) -> str:
@@ -75,7 +69,7 @@ def _slowest(view: TimelineView) -> list[str]:
     row = next(row for row in view.rows if row.name == view.slowest)
     total_s = view.last.total_s
     share = f", {row.took_s / total_s:.0%} of the start" if row.took_s is not None and total_s else ""
-    lines = [f"slowest: {click.style(row.name, bold=True)}, {say_s(row.took_s)}{share}"]
+    lines = [f"slowest: {click.style(row.name, bold=True)}, {_say_s(row.took_s)}{share}"]
     if not row.line:
         return [*lines, *wrapped("No line of the log says what was done in that time.", "  ", "  ")]
     lines.append(click.style(f"  {_cut(printable(row.line))}", dim=True))
@@ -99,7 +93,7 @@ def _advice(finding: Finding) -> list[str]:
 def _loading(loading: Loading | None) -> list[str]:
     if loading is None:
         return []
-    text = f"weights: {say_bytes(loading.bytes)} in {say_s(loading.took_s)}, {say_bytes(int(loading.bytes_per_s))}/s"
+    text = f"weights: {say_bytes(loading.bytes)} in {_say_s(loading.took_s)}, {say_bytes(int(loading.bytes_per_s))}/s"
     if loading.disk_share is not None and loading.disk_bytes_per_s is not None:
         disk = f"{say_bytes(int(loading.disk_bytes_per_s))}/s"
         text += f": {loading.disk_share:.0%} of what the disk can ({disk})"

@@ -11,7 +11,9 @@ from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused, WrongUse
 from stoker.flows.adopting import read_adoption
+from stoker.flows.idle import Idle
 from stoker.flows.planning import make_plan
+from stoker.plan.idle import ON_PURPOSE
 from stoker.records import AdoptView, AdoptWish, DaemonView, GatewayView, ServiceView, State, StatusView, SwitchView, Wish
 from stoker.store.services import ServiceStore
 from stoker.store.timelines import TimelineStore
@@ -21,11 +23,14 @@ from stoker.supervise.supervisor import Supervisor
 class Control:
     """The daemon's uses. `stop_asked` is set when the daemon is to end."""
 
-    def __init__(self, paths: Paths, store: ServiceStore, timelines: TimelineStore, supervisor: Supervisor) -> None:
+    def __init__(
+        self, paths: Paths, store: ServiceStore, timelines: TimelineStore, supervisor: Supervisor, idle: Idle
+    ) -> None:
         self._paths = paths
         self._store = store
         self._timelines = timelines
         self._supervisor = supervisor
+        self._idle = idle
         self._begun = clock_s()
         self.url = ""
         self.stop_asked = asyncio.Event()
@@ -37,6 +42,8 @@ class Control:
             gateway=GatewayView(f"{self.url}/v1", str(self._paths.key_file)),
             daemon=DaemonView(True, me.pid, self._begun, __version__, me.memory_info().rss),
             services=self._supervisor.views(),
+            idle=self._idle.look(),
+            run=self._idle.read_run(),
         )
 
     async def up(self, wish: Wish) -> ServiceView:
@@ -80,6 +87,10 @@ class Control:
         self._check_names(plan.service, plan.model)
         return await self._supervisor.switch(plan)
 
+    async def keep_default(self) -> None:
+        """Brings the default service back whenever nothing is asked of others; lives as long as the daemon."""
+        await self._idle.run(self.switch)
+
     async def rollback(self, name: str) -> SwitchView:
         """Begins to bring a service back to the plan by which it was READY before this one."""
         owner = self._supervisor.find(name)
@@ -100,7 +111,7 @@ class Control:
     async def down(self, name: str) -> ServiceView:
         """Asks for a service to stop; the state returned is the first that follows."""
         owner = self._supervisor.find(name)
-        owner.ask_stop("you asked for it")
+        owner.ask_stop(ON_PURPOSE)
         await owner.await_handled()
         return owner.view()
 

@@ -38,7 +38,7 @@ def own_state(paths: Paths, version: str) -> Iterator[None]:
     make_state_folder(paths)
     descriptor = os.open(paths.lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if not _lock(descriptor):
+        if not take_lock(descriptor):
             raise _held(paths)
         os.ftruncate(descriptor, 0)
         os.write(descriptor, msgspec.json.encode(Owner(os.getpid(), clock_s(), version)))
@@ -47,7 +47,7 @@ def own_state(paths: Paths, version: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool:
+def take_lock(descriptor: int) -> bool:
     """Takes the lock; tries for a moment, since a reader that looks who owns it holds it for an instant."""
     for _ in range(LOCK_TRIES):
         try:

@@ -14,7 +14,7 @@ from stoker.errors import Refused, WrongUse
 from stoker.launch.compose import render_compose
 from stoker.launch.container import render_docker_run, render_podman_run
 from stoker.launch.dockerfile import render_overlay
-from stoker.launch.from_plan import container_of, container_unit_of, launch_of, overlay_of, unit_of
+from stoker.launch.from_plan import check_is_engine, container_of, container_unit_of, launch_of, overlay_of, unit_of
 from stoker.launch.names import UNWRITABLE, check_no_secret
 from stoker.launch.quadlet import render_quadlet
 from stoker.launch.reasons import option_reasons
@@ -97,6 +97,7 @@ def _with_environment(plan: Plan, port: int) -> str:
 
 
 def _dockerfile(report: Report) -> str:
+    check_is_engine(report.plan)
     found = [find_rule(one.rule) for one in report.findings if not one.rule.startswith(("budget-", "model-not"))]
     overlays = [overlay for rule in found if report.plan.image and (overlay := overlay_of(report.plan.image, rule))]
     if not overlays:

@@ -19,6 +19,7 @@ from stoker.facts.machine.memory import read_memory
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
+from stoker.flows.idle import Idle
 from stoker.flows.notify import tell_ready
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
 from stoker.gateway.asgi import App
@@ -88,7 +89,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store))
-    control = Control(paths, store, timelines, supervisor)
+    control = Control(paths, store, timelines, supervisor, Idle(paths, config.idle, supervisor, tools))
     metrics = GatewayMetrics(supervisor.views, __version__)
     door = Door(config.gateway, _Directory(supervisor.owners), make_app(control), metrics, keys)
     try:
@@ -112,6 +113,7 @@ async def _live(
         control.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         _write_whole(paths.address_file, control.url)
         running = tasks.create_task(supervisor.run())
+        returning = tasks.create_task(control.keep_default())
         await door.open(server, tasks)
         announce(control.url, is_loopback(bound))
         tell_ready()
@@ -120,6 +122,7 @@ async def _live(
             loop.remove_signal_handler(number)
         server.close()
         door.close_idle()
+        returning.cancel()
         await supervisor.pause("the daemon was told to stop; it comes back with the next one")
         running.cancel()
         door.cut_all()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from stoker.engines import find
 from stoker.errors import Refused
+from stoker.launch.command import render_engine
 from stoker.launch.container import render_docker_run
 from stoker.launch.container_api import LABEL_INSTANCE, LABEL_LAUNCH, LABEL_PLAN, LABEL_SERVICE
 from stoker.launch.places import plan_inside
@@ -25,11 +25,12 @@ ADDRESS = ("--host", "--port")
 def launch_of(plan: Plan, port: int) -> LaunchSpec:
     """Returns the words of a plan's engine, which say once where it listens: on a port of loopback."""
     settings = tuple(one for one in plan.settings if one.name.replace("_", "-") not in ADDRESS)
-    return find(plan.engine).render(msgspec.structs.replace(plan, settings=settings), port)
+    return render_engine(msgspec.structs.replace(plan, settings=settings), port)
 
 
 def container_of(plan: Plan, port: int, key_file: str | None = None) -> ContainerLaunch:
     """Returns the container that a plan asks for: its models read-only, its port on loopback, no secret in sight."""
+    check_is_engine(plan)
     if plan.image is None:
         raise Refused(f"{plan.service} names no image", next_step="give --image, or `image` in stoker.toml")
     inside, mounts = plan_inside(plan)
@@ -65,6 +66,16 @@ def supervised_container_of(plan: Plan, port: int, marker: str, has_gpu: bool) -
     )
 
 
+def check_is_engine(plan: Plan) -> None:
+    """Raises Refused for a program of the user's, which no container or image can be made for."""
+    if not plan.is_engine:
+        raise Refused(
+            f"{plan.service} is a program of this machine, and no image is known that holds it",
+            why="Stoker knows what goes into the container of an engine, and not what this program needs",
+            next_step="`--render unit` or `--render argv` prints it as it is",
+        )
+
+
 def _on_all_addresses(argv: tuple[str, ...]) -> tuple[str, ...]:
     """Lets the engine listen on the container's own address too: who reaches it there is decided by what is published."""
     place = argv.index(LOOPBACK, argv.index(ADDRESS[0])) if ADDRESS[0] in argv else -1
@@ -83,7 +94,7 @@ def unit_of(plan: Plan, port: int, user: str) -> UnitLaunch:
         argv=spec.argv,
         user=user,
         environment=spec.environment,
-        conditions=(plan.model_path,),
+        conditions=(plan.model_path,) if plan.model_path else (),
         restart_pause_s=RESTART_PAUSE_S,
         oom_score_adjust=OOM_SCORE,
     )

@@ -13,7 +13,8 @@ from stoker.records import GIB, Plan, Setting, Wish
 
 COMMAND = "command"
 FOR_ENGINES = (
-    "model", "draft", "context", "parallel", "gpu_layers", "threads", "server", "memory_share", "flags", "version",
+    "model", "draft", "context", "parallel", "gpu_layers", "threads", "server", "memory_share", "flags", "version", "image",
+    "mounts", "draft_tokens",
 )  # fmt: skip
 FOR_PROGRAMS = ("program", "environment", "mounts")
 

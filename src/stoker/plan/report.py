@@ -17,7 +17,7 @@ from stoker.plan.ground import Ground
 from stoker.plan.lint import by_level
 from stoker.plan.llamacpp import plan_llamacpp
 from stoker.plan.room import Claim, to_stop, together_share
-from stoker.plan.secrets import without_secrets
+from stoker.plan.secrets import hide_words, without_secrets
 from stoker.plan.serving import Served, plan_serving
 from stoker.plan.wishes import USER, check_wish
 from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, Setting, say_bytes
@@ -169,5 +169,6 @@ def check_report(report: Report) -> Plan:
 
 def report_without_secrets(report: Report) -> Report:
     """Returns the report with the values of keys and tokens left out, as it may be shown and stored."""
-    plan = msgspec.structs.replace(report.plan, settings=without_secrets(report.plan.settings))
+    words, settings = hide_words(report.plan.program), without_secrets(report.plan.settings)
+    plan = msgspec.structs.replace(report.plan, program=words, settings=settings)
     return msgspec.structs.replace(report, plan=plan)

@@ -60,6 +60,20 @@ def secrets_in(words: Sequence[str], environment: Iterable[tuple[str, str]] = ()
     return tuple(dict.fromkeys(found))
 
 
+def hide_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Returns a command's words to show, each secret among them hidden."""
+    shown = list(words)
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if equals and secrets_in((word,)):
+            shown[place] = f"{name}={HIDDEN}"
+        elif word.startswith("-") and is_secret_flag(word, ()) and place + 1 < len(words):
+            shown[place + 1] = HIDDEN
+        elif TOKEN.search(value or word):
+            shown[place] = TOKEN.sub(HIDDEN, word)
+    return tuple(shown)
+
+
 def hide(sentence: str, secrets: frozenset[str]) -> str:
     """Returns a sentence without the secrets that may have been quoted in it."""
     for secret in sorted(secrets, key=len, reverse=True):  # one may hold another

@@ -15,6 +15,7 @@ from stoker.records.base import (
     MIB,
     Record,
     say_bytes,
+    say_s,
 )
 from stoker.records.fetch import (
     Completed,
@@ -144,6 +145,21 @@ from stoker.records.views import (
     SwitchOutcome,
     SwitchView,
 )
+from stoker.records.workflow import (
+    STOP,
+    THEN,
+    IdleSettings,
+    IdleView,
+    RunningView,
+    RunOutcome,
+    RunPlan,
+    RunState,
+    RunView,
+    StepOutcome,
+    StepRun,
+    Workflow,
+    WorkflowStep,
+)
 
 __all__ = [
     "AT_REST",
@@ -151,6 +167,8 @@ __all__ = [
     "GIB",
     "MIB",
     "RESTING",
+    "STOP",
+    "THEN",
     "WITHOUT_ENGINE",
     "AdoptView",
     "AdoptWish",
@@ -186,6 +204,8 @@ __all__ = [
     "GpuProcess",
     "Handle",
     "HowFound",
+    "IdleSettings",
+    "IdleView",
     "ImageOverlay",
     "InstallFinding",
     "InstallView",
@@ -226,6 +246,11 @@ __all__ = [
     "RenderedFile",
     "Report",
     "Rule",
+    "RunOutcome",
+    "RunPlan",
+    "RunState",
+    "RunView",
+    "RunningView",
     "SavedService",
     "Scalar",
     "Service",
@@ -243,6 +268,8 @@ __all__ = [
     "Start",
     "State",
     "StatusView",
+    "StepOutcome",
+    "StepRun",
     "Suggestion",
     "SwitchOutcome",
     "SwitchView",
@@ -256,5 +283,8 @@ __all__ = [
     "UnitLaunch",
     "VerifyView",
     "Wish",
+    "Workflow",
+    "WorkflowStep",
     "say_bytes",
+    "say_s",
 ]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from stoker.records.base import Record
 from stoker.records.service import State
+from stoker.records.workflow import IdleView, RunningView
 
 SwitchOutcome = Literal["ready", "rolled back", "failed"]
 
@@ -73,3 +74,5 @@ class StatusView(Record, frozen=True):
     gateway: GatewayView
     daemon: DaemonView
     services: tuple[ServiceView, ...]
+    idle: IdleView | None = None
+    run: RunningView | None = None

@@ -54,7 +54,7 @@ class EngineProcess:
         code = self._popen.wait() if self._popen else None
         if code is None:
             return "ended"
-        return f"killed by {_signal_name(-code)}" if code < 0 else f"exit code {code}"
+        return f"killed by {signal_name(-code)}" if code < 0 else f"exit code {code}"
 
     def close(self) -> None:
         """Lets go of the process without ending it."""
@@ -63,7 +63,8 @@ class EngineProcess:
             self._pidfd = -1
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Returns what a signal is called."""
     with contextlib.suppress(ValueError):  # most real-time signals have no name
         return signal.Signals(number).name
     return f"signal {number}"

@@ -1,7 +1,7 @@
 """Shared memory that killed engines leave in /dev/shm: it is memory, and on no process's account any more.
 
 Python unlinks a segment when its last user ends, by a process of its own, the resource tracker; that one is killed with the
-others. vLLM 0.32.0 leaves two, of 160 and 240 MiB as soon as they are filled.
+others. vLLM 0.32.0 leaves two, of 160 and 240 MiB as soon as they are filled; SGLang 0.5.16 leaves small ones at every end.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psutil
 
-# As multiprocessing, torch and NCCL name what they make; what other programs keep there on purpose is left alone.
-SEGMENT = re.compile(r" (/dev/shm/(?:psm_|sem\.mp-|torch_|nccl-)[\w.-]+)$", re.MULTILINE)
+# As multiprocessing, torch, NCCL, loky and SGLang name what they make; what other programs keep there is left alone.
+SEGMENT = re.compile(r" (/dev/shm/(?:psm_|sem\.(?:mp|loky)-|torch_|nccl-|sglang_)[\w.-]+)$", re.MULTILINE)
 
 
 def read_segments(pids: Iterable[int]) -> set[Path]:

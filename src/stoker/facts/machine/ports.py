@@ -7,8 +7,11 @@ import socket
 
 import psutil
 
+from stoker.box import Box
 from stoker.facts.machine.processes import read_process_name
 from stoker.records import Listener
+
+LISTENS = "0A"  # as /proc/net/tcp writes it
 
 
 def is_port_free(host: str, port: int) -> bool:
@@ -47,3 +50,20 @@ def read_listener(port: int) -> str | None:
     """Returns who listens on a port as 'name (pid N)', or None where we may not know."""
     known = (one for one in read_listeners() if one.port == port and one.name)
     return next((f"{one.name} (pid {one.pid})" for one in known), None)
+
+
+def count_connections(box: Box, port: int) -> int:
+    """Returns how many TCP connections a port of this machine has; one that ended counts for about a minute more.
+
+    That is how long the kernel keeps it (TIME_WAIT), so that a look now and then sees short ones too. Read from the kernel's
+    own table, which takes less than a millisecond, and not through psutil, which looks at every process for its files.
+    """
+    lines = [line for name in ("tcp", "tcp6") for line in (box.read(f"/proc/net/{name}") or "").splitlines()[1:]]
+    return sum(_is_at(port, *line.split()[1:4]) for line in lines)
+
+
+def _is_at(port: int, local: str, remote: str, state: str) -> bool:
+    """Tells whether a row of the kernel's table is a connection to this port, seen from its side or from a client's."""
+    number = f"{port:04X}"
+    (here, at), (there, to) = local.rsplit(":", 1), remote.rsplit(":", 1)
+    return state != LISTENS and (at == number or (to == number and here == there))
