@@ -46,6 +46,7 @@ class Home:
             **{name: value for name, value in os.environ.items() if not name.startswith(("STOKER", "XDG_"))},
             "STOKER_STATE": str(self.paths.state), "STOKER_CONFIG": str(self.paths.config), "NO_COLOR": "1",
         }  # fmt: skip
+        self.prefix: tuple[str, ...] = ()  # words that lead into other namespaces, or to another user
         self.configure()
 
     def configure(self, more: str = "", gateway: str = "port = 0", limits: str = "") -> None:
@@ -54,7 +55,7 @@ class Home:
 
     def run(self, *words: str, code: int | None = 0, **more: Any) -> subprocess.CompletedProcess[str]:
         """Runs a verb to its end; fails where its exit code is another."""
-        argv = [sys.executable, "-m", "stoker", *words]
+        argv = [*self.prefix, sys.executable, "-m", "stoker", *words]
         done = subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=self.limit_s * 2, **more)
         if code is not None:
             assert done.returncode == code, f"{words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
@@ -113,7 +114,8 @@ class Home:
         """Kills the daemon with -9 and waits until it is gone."""
         pid = self.daemon_pid
         assert pid is not None
-        os.kill(pid, signal.SIGKILL)
+        # Not os.kill: with a prefix the pid means something in that namespace alone.
+        subprocess.run([*self.prefix, "kill", "-9", str(pid)], check=True)
         wait_for("the daemon's end", lambda: read_owner(self.paths) is None)
 
     def end(self) -> dict[int, str]:

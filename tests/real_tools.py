@@ -22,7 +22,8 @@ PREPARE = """
 mount --make-rprivate / && mount -t tmpfs none /run
 umount -l /sys/fs/cgroup 2>/dev/null
 mount -t cgroup2 none /sys/fs/cgroup || exit 1
-export container=docker SYSTEMD_UNIT_PATH="$1"
+[ "$1" = "$3" ] || mount --bind "$1" "$3" || exit 1
+export container=docker SYSTEMD_UNIT_PATH="$3"
 exec "$2" --system --unit=idle.service --log-target=console --log-level=info --show-status=no
 """
 IDLE = "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n"
@@ -102,11 +103,11 @@ class Systemd:
     """A running systemd, the first process of its own namespaces."""
 
     def __init__(self, pid: int) -> None:
-        self._enter = ("nsenter", f"--target={pid}", "--mount", "--pid", "--cgroup")
+        self.enter = ("nsenter", f"--target={pid}", "--mount", "--pid", "--cgroup")
 
     def ctl(self, *words: str, code: int | None = 0) -> str:
         """Runs systemctl inside."""
-        return run(*self._enter, need("systemctl"), *words, code=code)
+        return run(*self.enter, need("systemctl"), *words, code=code)
 
     def show(self, unit: str, what: str) -> str:
         """Returns one property of a unit."""
@@ -114,11 +115,11 @@ class Systemd:
 
 
 @contextmanager
-def own_systemd(units: Path) -> Iterator[Systemd]:
-    """Starts a systemd that knows the units of this folder alone; everything it started ends with it."""
+def own_systemd(units: Path, seen_at: Path | None = None) -> Iterator[Systemd]:
+    """Starts a systemd that knows the units of this folder alone, as if they lay at `seen_at`; all of it ends with it."""
     need_root()
     (units / "idle.service").write_text(IDLE)
-    argv = (*NAMESPACES, "sh", "-c", PREPARE, "sh", str(units), need("systemd"))
+    argv = (*NAMESPACES, "sh", "-c", PREPARE, "sh", str(units), need("systemd"), str(seen_at or units))
     with (units / "systemd.log").open("wb") as log:
         outer = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     pid = 0

@@ -74,6 +74,20 @@ class LocalBox:
             return None
         return (done.stdout + done.stderr).decode(errors="replace")
 
+    def try_run(self, argv: Sequence[str], path: str, limit_s: float = RUN_LIMIT_S) -> tuple[int, str] | None:
+        """Returns a program's exit code and all it printed; None where `path` has no such program or it takes too long."""
+        program = shutil.which(argv[0], path=path)
+        if program is None:
+            return None
+        try:
+            done = subprocess.run(
+                [program, *argv[1:]], capture_output=True, stdin=subprocess.DEVNULL, timeout=limit_s, check=False,
+                env={**os.environ, "LC_ALL": "C"},
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
     def uname(self) -> tuple[str, str, str]:
         """Asks the kernel."""
         return platform.node(), platform.release(), platform.machine()

@@ -19,6 +19,7 @@ from stoker.tables import SERVICE_NAME as SERVICE_NAME
 from stoker.tables import check_keys, check_name, parse_table, read_tables
 from stoker.workflow_tables import check_services, parse_workflow, with_whole_folders
 
+SERVICE_UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,246}\.service")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
 DEMO = "demo"
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=7 * 24 * 3600)]

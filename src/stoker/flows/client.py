@@ -16,7 +16,7 @@ import msgspec
 from stoker.config import SERVICE_NAME, Paths
 from stoker.errors import BY_EXIT_CODE, StokerError, WrongUse
 from stoker.flows.ownership import read_owner
-from stoker.records import Record, ServiceView, State, StatusView, SwitchView, Wish
+from stoker.records import AdoptView, AdoptWish, Record, ServiceView, State, StatusView, SwitchView, Wish
 
 CALL_LIMIT_S = 60.0
 QUICK_LIMIT_S = 5.0
@@ -55,6 +55,10 @@ class Daemon:
     def up(self, wish: Wish) -> ServiceView:
         """Asks for a service to run."""
         return self._call("POST", "/api/services", wish, ServiceView, PLAN_LIMIT_S)
+
+    def adopt(self, wish: AdoptWish) -> AdoptView:
+        """Asks for a running engine to be taken over."""
+        return self._call("POST", "/api/adopt", wish, AdoptView)
 
     def down(self, name: str) -> ServiceView:
         """Asks for a service to stop."""

@@ -10,10 +10,11 @@ from stoker import __version__
 from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused, WrongUse
+from stoker.flows.adopting import read_adoption
 from stoker.flows.idle import Idle
 from stoker.flows.planning import make_plan
 from stoker.plan.idle import ON_PURPOSE
-from stoker.records import DaemonView, GatewayView, ServiceView, State, StatusView, SwitchView, Wish
+from stoker.records import AdoptView, AdoptWish, DaemonView, GatewayView, ServiceView, State, StatusView, SwitchView, Wish
 from stoker.store.services import ServiceStore
 from stoker.store.timelines import TimelineStore
 from stoker.supervise.supervisor import Supervisor
@@ -51,6 +52,25 @@ class Control:
         self._check_names(plan.service, plan.model)
         owner = await self._supervisor.start(plan, "you asked for it")
         return owner.view()
+
+    async def adopt(self, wish: AdoptWish) -> AdoptView:
+        """Takes a running engine over; it has to prove itself like any other."""
+        adoption = await asyncio.to_thread(read_adoption, wish)
+        plan = adoption.plan
+        self._check_is_new(wish.pid, plan.service)
+        self._check_names(plan.service, plan.model)
+        owner = await self._supervisor.start(plan, f"you adopted pid {wish.pid}")
+        return AdoptView(owner.view(), adoption.findings, adoption.notes)
+
+    def _check_is_new(self, pid: int, service: str) -> None:
+        for name, owner in self._supervisor.owners.items():
+            if owner.holds(pid):
+                raise Refused(f"pid {pid} is watched already, as {name}", next_step="`stoker status` shows it")
+            if name == service and owner.service.state not in (State.STOPPED, State.FAILED):
+                raise Refused(
+                    f"there is a service called `{name}` already, and it is {owner.service.state}",
+                    next_step=f"give another --name, or stop it first: `stoker down {name}`",
+                )
 
     def _check_names(self, service: str, model: str) -> None:
         for name, owner in self._supervisor.owners.items():

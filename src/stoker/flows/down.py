@@ -14,9 +14,10 @@ from stoker.errors import NotReadyInTime, Refused, StokerError, WrongUse
 from stoker.flows.client import Daemon
 from stoker.flows.ownership import instance_of, own_state, read_owner
 from stoker.records import RESTING, Service, ServiceView, State
-from stoker.store.services import ServiceStore
+from stoker.store.services import ServiceStore, read_saved
 from stoker.store.switches import SwitchStore
 from stoker.supervise.process import Group, find_marked, stop_group
+from stoker.supervise.runtimes.choose import choose_runtime
 
 KILL_LIMIT_S = 10.0
 DAEMON_LIMIT_S = 120.0
@@ -88,8 +89,29 @@ def end_unattended(paths: Paths, service: str | None, limits: LimitsConfig) -> l
         left = asyncio.run(stop_group(Group(prefix), limits.stop_grace_s, KILL_LIMIT_S))
         if left:
             raise StokerError(f"pid {', '.join(map(str, left))} outlived SIGKILL", why="the kernel or its driver holds it")
+        found += asyncio.run(_end_unmarked(paths, service, limits))
         _save_stopped(paths, service)
     return found
+
+
+async def _end_unmarked(paths: Paths, service: str | None, limits: LimitsConfig) -> list[str]:
+    """Ends what carries no marker, and is found by its saved handle alone: units, and engines that were adopted."""
+    ended = []
+    for saved in read_saved(paths.database):
+        plan = saved.plan
+        if saved.handle is None or service not in (None, plan.service):
+            continue
+        log = paths.engine_log(plan.service)
+        runtime = choose_runtime(plan, saved.handle, instance_of(paths), log, has_gpu=lambda: False)
+        running = await runtime.find(saved.handle)
+        if running is None:
+            continue
+        left = await runtime.stop(running, limits.stop_grace_s, KILL_LIMIT_S)
+        running.close()
+        if left:
+            raise StokerError(f"{plan.service} is not down: {left}")
+        ended.append(plan.service)
+    return ended
 
 
 def _save_stopped(paths: Paths, service: str | None) -> None:

@@ -57,7 +57,7 @@ class Idle:
 
     async def _await_end(self) -> SwitchView:
         while True:
-            view = await self._supervisor.switcher.await_change(0, LOOK_S)
+            view = await self._supervisor.switcher.await_change(0, 0, LOOK_S)
             if view is not None and view.outcome is not None:
                 return view
             await asyncio.sleep(LOOK_S)

@@ -9,7 +9,8 @@ Two units and one sudoers file:
   gateway; this way systemd and a person at the command line ask the same daemon. `start` returns when the model has
   answered, and fails with the reason when it has not. The price: the unit says that the service was brought up, not that it
   is READY now, so after a failure it is `restart` that acts, and `stoker status` that tells the truth.
-- the sudoers file lets the user, and a dashboard that runs as them, start, stop and restart that one unit.
+- the sudoers file lets the user, and a dashboard that runs as them, start, stop and restart that one unit; and the daemon
+  start and stop the unit that the service is, where it is one. Its own unit then does without NoNewPrivileges, as sudo must.
 """
 
 from __future__ import annotations
@@ -24,14 +25,12 @@ from pathlib import Path
 from stoker.config import DEMO, Config, LimitsConfig, Paths, find_paths, read_config
 from stoker.errors import Refused, WrongUse
 from stoker.launch.names import check_path, check_user, sudoers_file_name, unit_name
-from stoker.launch.sudoers import render_sudoers
+from stoker.launch.sudoers import SYSTEM_PATH, render_sudoers
 from stoker.launch.unit import render_unit
 from stoker.records import InstallView, Pairs, Record, RenderedFile, UnitLaunch
 
 DAEMON = "stoker"
 UNIT_FOLDER, SUDOERS_FOLDER = "/etc/systemd/system", "/etc/sudoers.d"
-# Not the caller's PATH: a sudoers line on a program that a user can replace would hand out root.
-SYSTEM_PATH = "/usr/bin:/bin"
 SLACK_S = 30
 RESTART_PAUSE_S, RESTART_TRIES, RESTART_WINDOW_S = 2, 5, 600
 OOM_SCORE = 500
@@ -44,29 +43,58 @@ class Caller(Record, frozen=True):
     environment: dict[str, str]
 
 
+class Installed(Record, frozen=True):
+    """Everything that decides what is put in place for a service. `own_unit` is the unit that the service itself is."""
+
+    service: str
+    user: str
+    uid: int
+    paths: Paths
+    limits: LimitsConfig
+    unit_folder: str
+    environment: Pairs
+    own_unit: str | None
+    uses_sudo: bool
+
+
 def show_install(
     service: str, user: str | None, unit_folder: str = UNIT_FOLDER, caller: Caller | None = None
 ) -> InstallView:
     """Returns the files and commands for one service; raises WrongUse or Refused where they could not work."""
-    caller = caller or Caller(os.getuid(), dict(os.environ))
-    owner = _find_user(user, caller)
+    return view_of(plan_install(service, user, unit_folder, caller or Caller(os.getuid(), dict(os.environ))))
+
+
+def plan_install(service: str, user: str | None, unit_folder: str, caller: Caller) -> Installed:
+    """Returns what decides the files; raises WrongUse or Refused where they could not work."""
+    owner = find_user(user, caller)
     paths = _paths_of(owner, caller)
     config = read_config(paths.config)
     _check_known(service, config)
     folder = check_path(unit_folder, "the folder of units").rstrip("/")
+    wish = config.services.get(service)
+    return Installed(
+        service, owner.pw_name, owner.pw_uid, paths, config.limits, folder, _search_path(owner, caller),
+        own_unit=wish.unit if wish else None, uses_sudo=any(one.unit for one in config.services.values()),
+    )  # fmt: skip
+
+
+def view_of(installed: Installed) -> InstallView:
+    """Returns the files and the commands that put them in place."""
+    service, user, folders = installed.service, installed.user, _folders(installed.paths)
     systemctl = shutil.which("systemctl", path=SYSTEM_PATH) or "/usr/bin/systemctl"
-    environment = (*_folders(paths), *_search_path(owner, caller))
     units = (
-        _daemon_unit(owner.pw_name, environment, config.limits),
-        _service_unit(service, owner.pw_name, _folders(paths), config.limits),
+        _daemon_unit(user, (*folders, *installed.environment), installed.limits, installed.uses_sudo),
+        _service_unit(service, user, folders, installed.limits),
     )
-    files = [RenderedFile(f"{folder}/{unit.name}.service", "0644", render_unit(unit)) for unit in units]
-    sudoers = render_sudoers(owner.pw_name, (service,), systemctl=systemctl)
+    files = [RenderedFile(f"{installed.unit_folder}/{unit.name}.service", "0644", render_unit(unit)) for unit in units]
+    own = (installed.own_unit,) if installed.own_unit else ()
+    sudoers = render_sudoers(user, (service,), systemctl=systemctl, units=own)
     files.append(RenderedFile(f"{SUDOERS_FOLDER}/{sudoers_file_name(service)}", "0440", sudoers))
-    return InstallView(service, owner.pw_name, tuple(files), _commands(files, service, owner.pw_name))
+    return InstallView(service, user, tuple(files), _commands(files, service, user))
 
 
-def _find_user(name: str | None, caller: Caller) -> pwd.struct_passwd:
+def find_user(name: str | None, caller: Caller) -> pwd.struct_passwd:
+    """Returns who runs the daemon: the one that is named, else the caller; raises Refused for root."""
     try:
         owner = pwd.getpwnam(check_user(name)) if name else pwd.getpwuid(caller.uid)
     except KeyError as problem:
@@ -99,13 +127,14 @@ def _check_known(service: str, config: Config) -> None:
         )
 
 
-def _daemon_unit(user: str, environment: Pairs, limits: LimitsConfig) -> UnitLaunch:
+def _daemon_unit(user: str, environment: Pairs, limits: LimitsConfig, uses_sudo: bool) -> UnitLaunch:
     return UnitLaunch(
         name=DAEMON, description="Stoker, which tends the LLM engines of this machine", user=user,
         kind="notify", argv=_stoker("serve"), environment=environment,  # what follows it finds it listening
         start_timeout_s=SLACK_S, stop_timeout_s=_seconds(limits.drain_s, limits.stop_grace_s),
         restart_pause_s=RESTART_PAUSE_S, restart_tries=RESTART_TRIES, restart_window_s=RESTART_WINDOW_S,
         final_exit_codes=(WrongUse.exit_code, Refused.exit_code), keeps_children=True, oom_score_adjust=OOM_SCORE,
+        uses_sudo=uses_sudo,
     )  # fmt: skip
 
 

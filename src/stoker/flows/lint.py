@@ -9,7 +9,7 @@ import msgspec
 
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.facts.engine.catalogs import find_catalog, load_all
-from stoker.facts.machine.boxes import read_box
+from stoker.facts.machine.boxes import THIS, read_box
 from stoker.facts.model.read import read_model
 from stoker.flows.mending import FROM_SHELLS, mend_text
 from stoker.flows.reading import read_text
@@ -58,6 +58,12 @@ def lint_words(words: Sequence[str], box: str) -> list[Linted]:
             next_step="give all of it after `--`: docker run ..., vllm serve ..., python -m sglang.launch_server ...",
         )
     return _lint(recipes, box)
+
+
+def lint_recipe_here(recipe: Recipe) -> tuple[Finding, ...]:
+    """Returns the findings on a launch that was read from this machine itself."""
+    machine, rules = read_box(THIS), load_rules(recipe.engine)
+    return _find(recipe, machine, rules, _find_catalog(recipe, machine, rules))
 
 
 def _lint(recipes: Sequence[Recipe], box: str, text: str | None = None) -> list[Linted]:

@@ -68,7 +68,7 @@ def make_plan(wish: Wish) -> Plan:
 
 
 def _check_words(plan: Plan) -> Plan:
-    if shutil.which(plan.program[0]) is None:
+    if plan.program and shutil.which(plan.program[0]) is None:
         raise Refused(
             f"there is no program `{plan.program[0]}`",
             next_step=f"set `program` of [service.{plan.service}] to the whole path of a program that may be run",

@@ -207,7 +207,7 @@ class Door:
         self._in_flight[service] += 1
         exchange.extra = identity(endpoint, exchange.extra[0][1])
 
-        relay = Relay(exchange, endpoint, self._keys.engine, self._config.engine_silence_limit_s)
+        relay = Relay(exchange, endpoint, endpoint.key or self._keys.engine, self._config.engine_silence_limit_s)
 
         def done() -> None:
             self._in_flight[service] -= 1

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from stoker.engines import environment_of, find
-from stoker.records import LaunchSpec, Plan
+from stoker.records import AdoptedProcess, LaunchSpec, Plan
 
 PORT = "{port}"
 
 
 def render_engine(plan: Plan, port: int) -> LaunchSpec:
     """Returns what a plan starts, whether that is an engine or a command."""
+    if plan.adopted is not None:
+        return _render_adopted(plan, plan.adopted, port)
     return find(plan.engine).render(plan, port) if plan.is_engine else _render_command(plan, port)
+
+
+def _render_adopted(plan: Plan, adopted: AdoptedProcess, port: int) -> LaunchSpec:
+    """The words and the folder that it was started with, as they were; only its health is the engine's usual."""
+    usual = find(plan.engine).render(msgspec.structs.replace(plan, program=()), port)
+    return msgspec.structs.replace(
+        usual, argv=plan.program, environment=environment_of(plan.settings), key_variable=None, folder=adopted.folder
+    )
 
 
 def _render_command(plan: Plan, port: int) -> LaunchSpec:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from stoker.config import SERVICE_UNIT
 from stoker.errors import Refused
 from stoker.plan.secrets import secrets_in
 
@@ -95,6 +96,21 @@ def check_unit(name: str) -> str:
     if UNIT.fullmatch(name):
         return name
     raise Refused(f"{name!r} cannot be the name of a unit")
+
+
+def check_own_unit(name: str) -> str:
+    """Returns the name of a unit that a service is, or raises Refused where it is none, or one that asks Stoker itself."""
+    if SERVICE_UNIT.fullmatch(name) is None:
+        raise Refused(
+            f"{name!r} cannot be a service's unit",
+            why="letters, digits and `_.@-` may be in its name, and it ends in `.service`",
+            next_step="name it as `systemctl list-units --type=service` does",
+        )
+    if name == f"{PREFIX.rstrip('-')}.service" or name.startswith(PREFIX):
+        raise Refused(
+            f"{name} cannot be a service's unit", why="it is one of Stoker's own: it asks Stoker to start the service"
+        )
+    return name
 
 
 def check_variable(name: str) -> str:

@@ -28,6 +28,11 @@ ProtectKernelTunables=yes
 ProtectKernelModules=yes
 ProtectControlGroups=yes
 RestrictSUIDSGID=yes"""
+HARDENING_WITH_SUDO = """\
+# As far as sudo allows: it starts units of other services, by lines of sudoers. Not NoNewPrivileges, nor what implies it for
+# a user that is not root: ProtectKernelTunables, ProtectKernelModules, RestrictSUIDSGID.
+ProtectSystem=full
+ProtectControlGroups=yes"""
 MEMORY = """\
 # No MemoryMax: on a machine whose GPU shares its memory, CUDA's allocations are not charged to a control group, so it would
 # bound the wrong part. LimitMEMLOCK, because locked models (--mlock) and pinned buffers outgrow the default of 8 MiB.
@@ -129,7 +134,7 @@ def _engine_rules(launch: UnitLaunch) -> list[str]:
         return [ENDS_CHILDREN, CONTAINER_CLIENT]
     children = KEEPS_CHILDREN if launch.keeps_children else ENDS_CHILDREN
     score = [] if launch.oom_score_adjust is None else [f"{SCORE}={launch.oom_score_adjust}"]
-    return [children, *score, MEMORY, HARDENING]
+    return [children, *score, MEMORY, HARDENING_WITH_SUDO if launch.uses_sudo else HARDENING]
 
 
 def _command(key: str, argv: Sequence[str]) -> str:

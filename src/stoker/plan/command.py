@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+from stoker.config import SERVICE_UNIT
 from stoker.errors import Refused
 from stoker.plan.choose import with_id
 from stoker.plan.wishes import USER, check_wish
@@ -15,6 +16,7 @@ FOR_ENGINES = (
     "model", "draft", "context", "parallel", "gpu_layers", "threads", "server", "memory_share", "flags", "version", "image",
     "mounts", "draft_tokens",
 )  # fmt: skip
+FOR_PROGRAMS = ("program", "environment", "mounts")
 
 
 def plan_command(wish: Wish) -> Plan:
@@ -27,7 +29,8 @@ def plan_command(wish: Wish) -> Plan:
     return with_id(
         Plan(
             plan_id="", service=wish.name, model=wish.served_name or wish.name, model_path="",
-            revision=hashlib.sha256("\0".join(wish.program).encode()).hexdigest(), engine=COMMAND, server=None,
+            revision=hashlib.sha256("\0".join(wish.program or (wish.unit or "",)).encode()).hexdigest(),
+            engine=COMMAND, server=None, unit=wish.unit,
             port=wish.port or 0, settings=tuple(settings), memory_need_bytes=int((wish.claim_gib or 0) * GIB),
             memory_because="declared", program=wish.program, answers=wish.served_name is not None, group=wish.group,
         )
@@ -36,8 +39,13 @@ def plan_command(wish: Wish) -> Plan:
 
 def _check_is_whole(wish: Wish) -> None:
     table = f"[service.{wish.name}]"
-    if not wish.program:
-        raise Refused(f"{wish.name} has no command", next_step=f"set `program` in {table} to its words")
+    if wish.unit is not None:
+        _check_unit(wish, table)
+    elif not wish.program:
+        raise Refused(
+            f"{wish.name} has no command",
+            next_step=f"set `program` in {table} to its words, or `unit` to the name of its systemd unit",
+        )
     if wish.claim_gib is None:
         raise Refused(
             f"nobody knows how much memory {wish.name} takes",
@@ -60,6 +68,20 @@ def _check_is_whole(wish: Wish) -> None:
         raise Refused(
             f"`{unused[0]}` means nothing for a command", next_step=f"say it in `program` or `environment` of {table}"
         )
+
+
+def _check_unit(wish: Wish, table: str) -> None:
+    if SERVICE_UNIT.fullmatch(wish.unit or "") is None:
+        raise Refused(f"`unit` is {wish.unit!r}", next_step='name a unit as systemd does, such as "voxtral.service"')
+    unused = [name for name in FOR_PROGRAMS if getattr(wish, name)]
+    if unused:
+        raise Refused(
+            f"`{unused[0]}` means nothing beside `unit`",
+            why="what a unit runs, and in which environment, stands in the unit",
+            next_step=f"say it in {wish.unit} (`systemctl edit {wish.unit}`), or leave `unit` out of {table}",
+        )
+    if wish.served_name and not wish.port:
+        raise Refused(f"nobody knows on which port {wish.name} answers", next_step=f"set `port` in {table}")
 
 
 def _check_pattern(pattern: str) -> None:

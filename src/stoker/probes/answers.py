@@ -27,7 +27,7 @@ class Prober:
     async def is_healthy(self, endpoint: Endpoint, path: str) -> bool:
         """Tells whether the engine says that it is ready; what it says proves nothing yet."""
         try:
-            reply = await self._client.get(f"{_url(endpoint)}{path}", timeout=HEALTH_LIMIT_S)
+            reply = await self._client.get(f"{_url(endpoint)}{path}", headers=_headers(endpoint), timeout=HEALTH_LIMIT_S)
         except httpx.HTTPError:
             return False
         return reply.status_code == 200
@@ -41,7 +41,7 @@ class Prober:
         heard = _Heard(time.monotonic())
         try:
             async with self._client.stream(
-                "POST", f"{_url(endpoint)}/v1/chat/completions", json=body, timeout=None
+                "POST", f"{_url(endpoint)}/v1/chat/completions", json=body, headers=_headers(endpoint), timeout=None
             ) as reply:
                 if reply.status_code != httpx.codes.OK:
                     said = (await reply.aread()).decode(errors="replace")[:300]
@@ -69,6 +69,11 @@ class Prober:
 
 def _url(endpoint: Endpoint) -> str:
     return f"http://{endpoint.host}:{endpoint.port}"
+
+
+def _headers(endpoint: Endpoint) -> dict[str, str]:
+    """An engine that somebody else started has a key of its own; the client's default is ours."""
+    return {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
 
 
 class _Delta(msgspec.Struct):

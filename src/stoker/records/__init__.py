@@ -5,6 +5,11 @@ wish + model facts + machine facts + rules -> plan -> launch spec -> handle -> s
 
 from __future__ import annotations
 
+from stoker.records.adopt import (
+    Adoption,
+    AdoptView,
+    AdoptWish,
+)
 from stoker.records.base import (
     GIB,
     MIB,
@@ -34,14 +39,17 @@ from stoker.records.launch import (
     AtExit,
     ContainerLaunch,
     ImageOverlay,
+    InstallFinding,
     InstallView,
     Mount,
     Pairs,
     Publish,
     RenderedFile,
+    UninstallView,
     UnitAction,
     UnitKind,
     UnitLaunch,
+    VerifyView,
 )
 from stoker.records.loading import (
     LoadRate,
@@ -70,6 +78,7 @@ from stoker.records.model import (
     ModelLayout,
 )
 from stoker.records.plan import (
+    AdoptedProcess,
     Alternative,
     Budget,
     BudgetLine,
@@ -162,6 +171,10 @@ __all__ = [
     "STOP",
     "THEN",
     "WITHOUT_ENGINE",
+    "AdoptView",
+    "AdoptWish",
+    "AdoptedProcess",
+    "Adoption",
     "Alternative",
     "AtExit",
     "Budget",
@@ -195,6 +208,7 @@ __all__ = [
     "IdleSettings",
     "IdleView",
     "ImageOverlay",
+    "InstallFinding",
     "InstallView",
     "InstalledEngine",
     "LaunchSpec",
@@ -265,9 +279,11 @@ __all__ = [
     "Timeline",
     "TimelineView",
     "Topic",
+    "UninstallView",
     "UnitAction",
     "UnitKind",
     "UnitLaunch",
+    "VerifyView",
     "Wish",
     "Workflow",
     "WorkflowStep",

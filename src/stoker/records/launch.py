@@ -63,7 +63,8 @@ class UnitLaunch(Record, frozen=True):
 
     `start_timeout_s` None means that the program itself knows its limits. `restart_pause_s` None means no restart; the
     window has to be longer than all the tries take, or it never ends them. `keeps_children` lets what the program has
-    started outlive its crash. `conditions` are paths without which the start fails. `wants` are units to start before it.
+    started outlive its crash. `uses_sudo`: it starts other units, as sudoers lines allow. `conditions` are paths without
+    which the start fails. `wants` are units to start before it.
     """
 
     name: str
@@ -86,6 +87,7 @@ class UnitLaunch(Record, frozen=True):
     final_exit_codes: tuple[int, ...] = ()
     keeps_children: bool = False
     oom_score_adjust: int | None = None
+    uses_sudo: bool = False
 
 
 class ImageOverlay(Record, frozen=True):
@@ -110,6 +112,32 @@ class RenderedFile(Record, frozen=True):
     path: str
     mode: str
     text: str
+
+
+class InstallFinding(Record, frozen=True):
+    """Something of an installation that is not as it should be: what, why we think so, and what to do."""
+
+    what: str
+    why: str
+    fix: str
+
+
+class VerifyView(Record, frozen=True):
+    """What `stoker install --verify` found; `unknown` is what this user may not see."""
+
+    service: str
+    user: str
+    findings: tuple[InstallFinding, ...]
+    unknown: tuple[str, ...] = ()
+
+
+class UninstallView(Record, frozen=True):
+    """The commands that undo an installation, and what they leave."""
+
+    service: str
+    user: str
+    commands: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
 
 class InstallView(Record, frozen=True):

@@ -18,9 +18,9 @@ class Wish(Record, frozen=True):
 
     `engine` 'auto' lets the plan choose. `flags` are words for the engine by their long name without dashes; `program` is
     an engine's own command, such as a virtual environment's python; `image` the container to run it in. `claim_gib` is the
-    memory it takes, where its owner knows better than a budget could. Engine 'command' is any program: it needs `program`,
-    `claim_gib`, and `health` (a path that answers 200) or `ready_line` (a pattern of its log) instead of a model. Of the
-    services of one `group` only one is up at a time.
+    memory it takes, where its owner knows better than a budget could. Engine 'command' is any program: it needs `program`
+    or the name of a systemd `unit`, `claim_gib`, and `health` (a path that answers 200) or `ready_line` (a pattern of its
+    log) instead of a model. Of the services of one `group` only one is up at a time.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Wish(Record, frozen=True):
     health: str | None = None
     ready_line: str | None = None
     group: str | None = None
+    unit: str | None = None
 
 
 class Setting(Record, frozen=True):
@@ -63,12 +64,28 @@ class Setting(Record, frozen=True):
     rule: str = ""
 
 
+class AdoptedProcess(Record, frozen=True):
+    """An engine that somebody else started, told from a later one with its pid by its start time and the boot.
+
+    `members` are it and what belonged to it when it was adopted, each with its start time. `folder` is where it was started.
+    `restart`: once it has ended it may be started again by its own words.
+    """
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+    members: tuple[tuple[int, int], ...]
+    folder: str
+    restart: bool = False
+
+
 class Plan(Record, frozen=True):
     """How one service will run: every setting with its reason, and the memory it should need.
 
     `plan_id` is a digest of everything that decides the launch. `port` 0 means a free one, picked at launch. `answers`:
-    clients may ask it for tokens, and so does the proof; else its health is all that is asked. `image_id` is what `image`
-    stood for when it was planned.
+    clients may ask it for tokens, and so does the proof; else its health is all that is asked. `unit` is systemd's;
+    `adopted` is a process that was found running, and `program` then how it was called, if it may be started again.
+    `image_id` is what `image` stood for when it was planned.
     """
 
     plan_id: str
@@ -89,6 +106,8 @@ class Plan(Record, frozen=True):
     answers: bool = True
     group: str | None = None
     image_id: str | None = None
+    unit: str | None = None
+    adopted: AdoptedProcess | None = None
 
     @property
     def is_engine(self) -> bool:
@@ -161,3 +180,4 @@ class LaunchSpec(Record, frozen=True):
     health_path: str
     key_variable: str | None
     ready_line: str | None = None
+    folder: str = "/"

@@ -124,7 +124,7 @@ class Proof(Record, frozen=True):
 
 
 class Endpoint(Record, frozen=True):
-    """Where an engine answers, and for whom."""
+    """Where an engine answers, and for whom; `key` is what it asks for where that is not Stoker's own."""
 
     service: str
     model: str
@@ -132,3 +132,4 @@ class Endpoint(Record, frozen=True):
     plan_id: str
     host: str
     port: int
+    key: str | None = None

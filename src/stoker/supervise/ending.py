@@ -11,7 +11,8 @@ from stoker.supervise import machine
 from stoker.supervise.guard import await_settled, settling_target_bytes
 from stoker.supervise.hands import Hands
 from stoker.supervise.machine import Event
-from stoker.supervise.runtimes import Running
+from stoker.supervise.runtimes import Running, StoppedElsewhere
+from stoker.supervise.runtimes.choose import holds_already
 
 DRAIN_POLL_S = 0.02
 KILL_LIMIT_S = 10.0
@@ -20,8 +21,12 @@ TELLING_LINES = 40
 
 async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
     """Waits until the engine ends, and tells why it did."""
-    how = await running.wait()
-    running.close()
+    try:
+        how = await running.wait()
+    except StoppedElsewhere as told:
+        return machine.StopAsked(time.time(), told.what)
+    finally:
+        running.close()
     hands.end_timeline(None)
     if hands.load is not None:
         await hands.load.end()
@@ -41,13 +46,22 @@ async def drain(hands: Hands, service: Service) -> Event:
 
 
 async def stop_group(hands: Hands, service: Service) -> Event:
-    """Ends every process of the launch."""
+    """Ends every process of the launch; but one that was adopted and never proved itself is let go as it was found."""
+    if _was_only_looked_at(hands, service):
+        hands.running, hands.handle = None, None
+        return machine.GroupGone(time.time(), "it was let go, and runs on as before")
     grace_s = 0.0 if hands.hurry else hands.tools.limits.stop_grace_s
     left = await hands.runtime.stop(hands.running, grace_s, KILL_LIMIT_S)
     if left:
         return machine.GroupStuck(time.time(), left)
     hands.running, hands.hurry = None, False
     return machine.GroupGone(time.time(), "none of its processes is left")
+
+
+def _was_only_looked_at(hands: Hands, service: Service) -> bool:
+    """A mistaken --model-name must not cost anybody their engine; one that eats all memory is ended all the same."""
+    adopted = hands.plan.adopted is not None and holds_already(hands.plan)
+    return adopted and not service.was_ready and not hands.hurry and service.then is State.FAILED
 
 
 async def settle(hands: Hands, service: Service) -> Event:

@@ -18,7 +18,8 @@ from stoker.supervise.load_help import LoadHelp
 from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.runtimes import Running, Runtime
-from stoker.supervise.runtimes.choose import choose_runtime
+from stoker.supervise.runtimes.adopted import RunningAdopted
+from stoker.supervise.runtimes.choose import choose_runtime, holds_already
 from stoker.supervise.starts.timeline import TimelineWatch
 from stoker.supervise.watchdog import Launch, Watchdog
 
@@ -75,6 +76,7 @@ class Hands:
         self._log_read_s = 0.0
         self.hurry = False
         self.is_near = False
+        self._of_unit: tuple[Plan, Runtime] | None = None
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -82,7 +84,8 @@ class Hands:
         if self.handle is None:
             return None
         plan = self.plan
-        return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port)
+        key = self.running.key if isinstance(self.running, RunningAdopted) else None
+        return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port, key)
 
     @property
     def need_bytes(self) -> int:
@@ -98,9 +101,13 @@ class Hands:
 
     @property
     def runtime(self) -> Runtime:
-        """What starts and ends the engines of this plan."""
+        """What starts and ends the engines of this plan; a unit's remembers whether it started it, so it is kept."""
+        if self._of_unit is not None and self._of_unit[0] is self.plan:
+            return self._of_unit[1]
         tools = self.tools
-        return choose_runtime(self.plan, self.handle, tools.instance, self.log.file, tools.has_gpu)
+        runtime = choose_runtime(self.plan, self.handle, tools.instance, self.log.file, tools.has_gpu)
+        self._of_unit = (self.plan, runtime) if self.plan.unit else None
+        return runtime
 
     def keep(self, handle: Handle) -> None:
         """Takes a handle for this launch's and saves it."""
@@ -113,11 +120,14 @@ class Hands:
         self._watchdog = Watchdog(self.tools.limits.memory_floor_bytes)
 
     def begin_timeline(self) -> None:
-        """Hears what the engine prints from now on, to tell where its start's time goes."""
+        """Hears what the engine prints from now on, to tell where its start's time goes.
+
+        One that runs already had its start.
+        """
         self.log.begin()
         self.timeline = None
         self.log.on_lines = None
-        if self.plan.is_engine:
+        if self.plan.is_engine and not holds_already(self.plan):
             watch = TimelineWatch(find(self.plan.engine), time.time())
             self.log.on_lines = lambda lines: watch.add(lines, time.time())
             self.timeline = watch

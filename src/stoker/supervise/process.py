@@ -80,7 +80,7 @@ def start_engine(spec: LaunchSpec, secrets: dict[str, str], log: Path) -> Engine
         popen = subprocess.Popen(
             spec.argv,
             env={**dict(spec.environment), **secrets},
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd="/",
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, cwd=spec.folder,
         )  # fmt: skip
     with contextlib.suppress(OSError):
         Path(f"/proc/{popen.pid}/oom_score_adj").write_text(OOM_SCORE_ADJUST)

@@ -27,6 +27,9 @@ from stoker.supervise.machine import (
     step,
 )
 from stoker.supervise.runtimes import Running
+from stoker.supervise.runtimes.adopted import RunningAdopted
+from stoker.supervise.runtimes.choose import holds_already
+from stoker.supervise.runtimes.unit import runs_unasked
 from stoker.supervise.waits import describe_wait
 
 SAMPLE_S, CLOSE_SAMPLE_S = 0.25, 0.025  # an engine can take gigabytes in a second
@@ -66,7 +69,6 @@ class ServiceOwner:
         self._next_plan = saved.plan
         self._hands = Hands(saved.plan, tools, self._save, saved.handle)
         self._hands.measured = saved.measured
-        self._policy = Policy(tools.limits.restarts, tools.limits.restart_window_s)
         self._write = save
         self._store_problem: str | None = None
         self._inbox: asyncio.Queue[tuple[Event, asyncio.Task[None] | None]] = (
@@ -133,6 +135,20 @@ class ServiceOwner:
     def need_for(self, plan: Plan) -> int:
         """Returns what a start by a plan has to find free."""
         return self._hands.need_for(plan)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Tells whether its engine was started by somebody else, who may want it to outlive the daemon."""
+        return self.plan.adopted is not None and holds_already(self.plan)
+
+    def holds(self, pid: int) -> bool:
+        """Tells whether a process belongs to its engine."""
+        running, adopted = self._hands.running, self._next_plan.adopted
+        if adopted is not None and adopted.pid == pid and self.service.state not in (State.STOPPED, State.FAILED):
+            return True
+        return running is not None and (
+            pid == running.pid or (isinstance(running, RunningAdopted) and running.tree.holds(pid))
+        )
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -227,7 +243,7 @@ class ServiceOwner:
 
     def _apply(self, event: Event, tasks: asyncio.TaskGroup) -> None:
         before = self.service
-        self.service, job = step(before, event, self._policy)
+        self.service, job = step(before, event, self._policy())
         if self.service is before:
             return
         if self.service.state is State.READY and self.plan not in self.good[-1:]:
@@ -235,6 +251,11 @@ class ServiceOwner:
         self._save()
         if self.service.state is not before.state:
             self._enter(job, tasks)
+
+    def _policy(self) -> Policy:
+        adopted, limits = self.plan.adopted, self._hands.tools.limits
+        may_restart = adopted is None or adopted.restart
+        return Policy(limits.restarts if may_restart else 0, limits.restart_window_s)
 
     def _enter(self, job: Job | None, tasks: asyncio.TaskGroup) -> None:
         logger.info("service=%s state=%s why=%s", self.plan.service, self.service.state, self.service.why)
@@ -288,6 +309,17 @@ class ServiceOwner:
             return f"{wait}; `stoker switch {self.plan.service}` stops {' and '.join(names)} for it"
         return wait
 
+    def _stray(self) -> str | None:
+        """Says where a unit was started by somebody else, past the wait for memory."""
+        unit = self.plan.unit
+        if unit is None or self._hands.running is not None or self.service.state not in NOTHING_TO_STOP:
+            return None
+        if not runs_unasked(unit):
+            return None
+        return (
+            f"{unit} runs, started by somebody else: `stoker up {self.plan.service}` takes it over, `systemctl stop` ends it"
+        )
+
     def tail(self, count: int) -> list[str]:
         """Returns the last lines that the engine printed."""
         return self._hands.log.tail(count)
@@ -296,7 +328,7 @@ class ServiceOwner:
         """Returns the service as people see it."""
         hands, service = self._hands, self.service
         handle, running = hands.handle, hands.running
-        problems = (hands.log.problem, self._store_problem)
+        problems = (hands.log.problem, self._store_problem, self._stray())
         return ServiceView(
             name=self.plan.service,
             model=self.plan.model,

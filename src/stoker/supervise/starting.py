@@ -24,6 +24,7 @@ from stoker.supervise.logs import RING_LINES
 from stoker.supervise.machine import Event
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
+from stoker.supervise.runtimes.choose import holds_already
 
 logger = logging.getLogger("stoker.supervise")
 HEALTH_FIRST_POLL_S = 0.03
@@ -38,6 +39,8 @@ async def await_memory(hands: Hands, service: Service) -> Event:
     hands.waits_for_turn = hands.tools.turn.locked()
     await hands.tools.turn.acquire()
     hands.has_turn, hands.waits_for_turn = True, False
+    if holds_already(hands.plan):
+        return machine.MemoryFree(time.time(), "it runs already, so it holds what it needs")
     need_bytes, limits = hands.need_bytes, hands.tools.limits
     if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, hands.tools.read_memory):
         cache = await _clear_cache(hands, need_bytes)
@@ -68,8 +71,9 @@ async def spawn(hands: Hands, service: Service) -> Event:
     port = _choose_port(hands)
     _check_unchanged(hands)
     marker = f"{hands.tools.instance}/{hands.plan.service}/{service.launch}"
-    hands.load = LoadHelp(hands.plan)
-    await hands.load.measure()
+    hands.load = None if holds_already(hands.plan) else LoadHelp(hands.plan)
+    if hands.load is not None:
+        await hands.load.measure()
     before_bytes = hands.tools.read_memory().available_bytes
     hands.watch_launch(before_bytes)
     hands.keep(Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes))
@@ -77,7 +81,8 @@ async def spawn(hands: Hands, service: Service) -> Event:
     start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
     limits = hands.tools.limits
-    hands.load.begin(hands.running.pids, limits.read_ahead_bytes, limits.memory_floor_bytes, hands.tools.read_memory)
+    if hands.load is not None:
+        hands.load.begin(hands.running.pids, limits.read_ahead_bytes, limits.memory_floor_bytes, hands.tools.read_memory)
     return machine.Spawned(time.time(), f"the engine runs as pid {hands.running.pid}")
 
 
@@ -85,6 +90,8 @@ def _choose_port(hands: Hands) -> int:
     port = hands.plan.port
     if port == 0:
         return pick_free_port(HOST)
+    if holds_already(hands.plan):
+        return port
     if not is_port_free(HOST, port):
         who = read_listener(port) or "another program, which does not let itself be seen"
         raise Refused(f"port {port} is taken by {who}", next_step=f"end it, or give {hands.plan.service} another port")
@@ -106,6 +113,8 @@ async def await_health(hands: Hands, service: Service) -> Event:
     spec = render_engine(hands.plan, endpoint.port)
     pause_s, limit_s = HEALTH_FIRST_POLL_S, hands.tools.limits.load_s
     end = time.monotonic() + limit_s
+    if spec.ready_line and service.was_ready:  # a former daemon saw the line, which is not printed again
+        return machine.Healthy(time.time(), "it said before that it is up")
     while not await _says_ready(hands, endpoint, spec):
         if time.monotonic() > end:
             return machine.Unfit(time.time(), f"it did not load within {limit_s:g} s (load_s)", TIMED_OUT)

@@ -201,15 +201,19 @@ class Supervisor:
         return owner
 
     async def pause(self, why: str) -> None:
-        """Ends all engines for the daemon's own end; what was up is started again by the next daemon."""
+        """Ends all engines for the daemon's own end; what was up is started again by the next daemon.
+
+        What was adopted runs on, since nobody could start it again: the next daemon finds it.
+        """
         limits, self._ends = self._tools.limits, True
         if self._switch is not None:
             self._switch.cancel()
         end = time.monotonic() + limits.drain_s + limits.stop_grace_s + PAUSE_SLACK_S
-        for owner in self.owners.values():
+        ours = [owner for owner in self.owners.values() if not owner.is_foreign]
+        for owner in ours:
             owner.ask_pause(why)
             await owner.await_handled()
-        for owner in self.owners.values():
+        for owner in ours:
             while owner.service.state not in RESTING and time.monotonic() < end:
                 await owner.await_change(limit_s=1.0)
 

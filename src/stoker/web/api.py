@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -14,10 +15,11 @@ from stoker.errors import StokerError, WrongUse
 from stoker.flows.client import fault_of
 from stoker.flows.control import Control
 from stoker.gateway.asgi import App
-from stoker.records import State, Wish
+from stoker.records import AdoptWish, Record, State, Wish
 
 WAIT_LIMIT_S = 30.0
 LINES_LIMIT = 2000
+T = TypeVar("T", bound=Record)
 STATUS_OF_EXIT_CODE = {1: 500, 2: 400, 3: 409, 4: 504}
 
 
@@ -28,10 +30,13 @@ def make_app(control: Control) -> App:
         return _json(control.status())
 
     async def up(request: Request) -> Response:
-        return _json(await control.up(await _read_wish(request)))
+        return _json(await control.up(await _read_body(request, Wish)))
+
+    async def adopt(request: Request) -> Response:
+        return _json(await control.adopt(await _read_body(request, AdoptWish)))
 
     async def switch(request: Request) -> Response:
-        return _json(await control.switch(await _read_wish(request)))
+        return _json(await control.switch(await _read_body(request, Wish)))
 
     async def rollback(request: Request) -> Response:
         return _json(await control.rollback(request.path_params["name"]))
@@ -65,6 +70,7 @@ def make_app(control: Control) -> App:
         Route("/api/services", up, methods=["POST"]),
         Route("/api/services/{name}/down", down, methods=["POST"]),
         Route("/api/services/{name}/rollback", rollback, methods=["POST"]),
+        Route("/api/adopt", adopt, methods=["POST"]),
         Route("/api/switch", switch, methods=["POST"]),
         Route("/api/switch", await_switch),
         Route("/api/services/{name}", forget, methods=["DELETE"]),
@@ -97,9 +103,9 @@ async def _nothing_here(request: Request) -> Response:
     )
 
 
-async def _read_wish(request: Request) -> Wish:
+async def _read_body(request: Request, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(await request.body(), type=Wish)
+        return msgspec.json.decode(await request.body(), type=kind)
     except (msgspec.MsgspecError, RecursionError) as problem:
         raise WrongUse("the request's body is not a wish", why=str(problem)) from problem
 

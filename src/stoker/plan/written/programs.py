@@ -15,6 +15,7 @@ MODULES = {
     "vllm.entrypoints.cli.main": "vllm",
     "sglang.launch_server": "sglang",
     "sglang.srt.entrypoints.http_server": "sglang",
+    "stoker.embedded": "llamacpp",
 }
 PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llama-server": "llamacpp", "llama-server.exe": "llamacpp",
             "trtllm-serve": "trtllm"}  # fmt: skip

@@ -9,7 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from stoker.errors import StokerError
 from stoker.records import Handle, Plan, Record
+
+
+class StoppedElsewhere(StokerError):
+    """Somebody else stopped an engine, by a way that is theirs to use: it is not to be started again."""
 
 
 class Start(Record, frozen=True):
@@ -35,7 +40,10 @@ class Running(Protocol):
         """Its first process."""
 
     async def wait(self) -> str:
-        """Waits until it has ended and says how: 'exit code 1', 'killed by SIGKILL', or 'ended'."""
+        """Waits until it has ended and says how: 'exit code 1', 'killed by SIGKILL', or 'ended'.
+
+        Raises StoppedElsewhere where somebody else has stopped it, so that it has to stay down.
+        """
 
     def is_alive(self) -> bool:
         """Tells whether it still runs."""

@@ -8,13 +8,26 @@ from pathlib import Path
 
 from stoker.records import Handle, Plan
 from stoker.supervise.runtimes import Runtime
+from stoker.supervise.runtimes.adopted import AdoptedRuntime, is_there
 from stoker.supervise.runtimes.process import ProcessRuntime
+from stoker.supervise.runtimes.unit import UnitRuntime, runs_unasked
 
 
 def choose_runtime(plan: Plan, handle: Handle | None, instance: str, log: Path, has_gpu: Callable[[], bool]) -> Runtime:
     """Returns the runtime of what runs, or ran last, by its handle; else the one that the plan asks for."""
-    if plan.image is None and (handle is None or handle.container is None):
-        return ProcessRuntime(instance, plan.service)
-    from stoker.supervise.runtimes.container import ContainerRuntime  # only who has containers pays for it
+    if plan.image is not None or (handle is not None and handle.container is not None):
+        from stoker.supervise.runtimes.container import ContainerRuntime  # only who has containers pays for it
 
-    return ContainerRuntime(instance, plan.service, log, has_gpu(), os.environ)
+        return ContainerRuntime(instance, plan.service, log, has_gpu(), os.environ)
+    if plan.unit is not None:
+        return UnitRuntime(plan, log)
+    if plan.adopted is not None:
+        return AdoptedRuntime(plan, plan.adopted, instance)
+    return ProcessRuntime(instance, plan.service)
+
+
+def holds_already(plan: Plan) -> bool:
+    """Tells whether what a plan is to run runs before it was started by Stoker, and so holds its memory and its port."""
+    if plan.unit is not None:
+        return runs_unasked(plan.unit)
+    return plan.adopted is not None and is_there(plan.adopted)
