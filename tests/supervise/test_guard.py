@@ -6,16 +6,18 @@ import asyncio
 import time
 from collections.abc import Callable
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.records import GIB, MIB, Memory, MemoryHolder, say_bytes
+from stoker.records import GIB, MIB, Handle, Memory, MemoryHolder, say_bytes
 from stoker.supervise.guard import (
     SETTLED_SLACK_BYTES,
     await_room,
     await_settled,
     can_ever_fit,
     describe_shortage,
+    missing_bytes,
     settling_target_bytes,
 )
 from support import make_memory
@@ -89,7 +91,7 @@ def test_amounts_are_said_as_people_read_them() -> None:
 
 
 def settle(target_gib: float, limit_s: float, readings: Callable[[], Memory]) -> int:
-    return asyncio.run(await_settled(int(target_gib * GIB), limit_s, readings))
+    return asyncio.run(await_settled(lambda memory: int(target_gib * GIB) - memory.available_bytes, limit_s, readings))
 
 
 def test_memory_that_is_back_is_settled_at_once() -> None:
@@ -118,6 +120,23 @@ def test_memory_that_others_took_meanwhile_is_not_waited_for() -> None:
 
 def test_memory_that_others_freed_meanwhile_is_not_counted_as_the_engines() -> None:
     assert settling_target_bytes(20 * GIB, 10 * GIB, 70 * GIB) <= 20 * GIB
+
+
+def missing_gib(available_gib: float, others_gib: float | None) -> float:
+    """What is missing after an engine of 40 GiB was started where 100 were available and processes held 8."""
+    handle = Handle(1, "m", None, None, "boot", 1, 100 * GIB, 40 * GIB, anonymous_before_bytes=8 * GIB)
+    anonymous_bytes = None if others_gib is None else int(others_gib * GIB)
+    memory = msgspec.structs.replace(make_memory(int(available_gib * GIB)), anonymous_bytes=anonymous_bytes)
+    return round(missing_bytes(memory, handle, 60 * GIB) / GIB, 3)
+
+
+def test_what_processes_took_since_explains_as_much_of_what_is_missing() -> None:
+    assert missing_gib(60, 8) == 36, "all but the slack of a tenth"
+    assert missing_gib(96, 8) == 0
+    assert missing_gib(60, 28) == 16
+    assert missing_gib(60, 44) == 0
+    assert missing_gib(60, 2) == 36, "what others freed is not the engine's"
+    assert missing_gib(60, None) == 36, "nobody tells what others hold"
 
 
 def test_an_engine_that_died_while_loading_held_all_that_is_gone() -> None:

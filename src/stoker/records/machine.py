@@ -10,7 +10,8 @@ from stoker.records.base import Record
 class Memory(Record, frozen=True):
     """What the kernel says of the machine's memory; None where it does not say.
 
-    Source: /proc/meminfo and /proc/pressure/memory. `full_stall_pct` is the 10-second average of PSI's `full` line.
+    Source: /proc/meminfo and /proc/pressure/memory. `full_stall_pct` is the 10-second average of PSI's `full` line,
+    `anonymous_bytes` what processes hold that is in no file, shared memory with it; what drivers hold is not in it.
     """
 
     total_bytes: int
@@ -20,6 +21,7 @@ class Memory(Record, frozen=True):
     swap_total_bytes: int
     swap_free_bytes: int
     full_stall_pct: float | None = None
+    anonymous_bytes: int | None = None
 
 
 class Gpu(Record, frozen=True):

@@ -36,7 +36,8 @@ class Handle(Record, frozen=True):
 
     `marker` is in the environment of the engine and of all its children; `start_ticks` (clock ticks since boot) and
     `boot_id` tell a process from a later one that got the same pid. `memory_before_bytes` was available before the
-    start, `memory_claim_bytes` less once the engine was ready. `container` is its container's id, where it runs in one.
+    start, `memory_claim_bytes` less once the engine was ready; `anonymous_before_bytes` is what all processes held then.
+    `container` is its container's id, where it runs in one.
     """
 
     launch: int
@@ -48,6 +49,7 @@ class Handle(Record, frozen=True):
     memory_before_bytes: int
     memory_claim_bytes: int = 0
     container: str | None = None
+    anonymous_before_bytes: int | None = None
 
 
 class GoodImage(Record, frozen=True):

@@ -8,7 +8,7 @@ import time
 from stoker.engines import find
 from stoker.records import Service, State, say_bytes
 from stoker.supervise import machine
-from stoker.supervise.guard import await_settled, settling_target_bytes
+from stoker.supervise.guard import await_settled, missing_bytes
 from stoker.supervise.hands import Hands
 from stoker.supervise.machine import Event
 from stoker.supervise.runtimes import Running, StoppedElsewhere
@@ -70,16 +70,15 @@ async def settle(hands: Hands, service: Service) -> Event:
     if handle is None:
         return machine.Settled(time.time(), "it held no memory")
     last_bytes = hands.last_available_bytes
-    target_bytes = settling_target_bytes(
-        handle.memory_before_bytes, handle.memory_claim_bytes,
-        handle.memory_before_bytes if last_bytes is None else last_bytes,
-    )  # fmt: skip
-    missing_bytes = await await_settled(target_bytes, limit_s, hands.tools.read_memory)
-    if missing_bytes and hands.memory_is_lost and service.then is State.WAITING_FOR_MEMORY:
-        missing_bytes = 0  # it was waited for before: whether there is room without it is for the gate to say
-    hands.memory_is_lost = missing_bytes > 0
-    if missing_bytes:
-        why = f"{say_bytes(missing_bytes)} of its memory were not back after {limit_s:g} s (settle_s)"
+    known_bytes = handle.memory_before_bytes if last_bytes is None else last_bytes
+    left_bytes = await await_settled(
+        lambda memory: missing_bytes(memory, handle, known_bytes), limit_s, hands.tools.read_memory
+    )
+    if left_bytes and hands.memory_is_lost and service.then is State.WAITING_FOR_MEMORY:
+        left_bytes = 0  # it was waited for before: whether there is room without it is for the gate to say
+    hands.memory_is_lost = left_bytes > 0
+    if left_bytes:
+        why = f"{say_bytes(left_bytes)} of its memory were not back after {limit_s:g} s (settle_s)"
         return machine.NotSettled(time.time(), why)
     hands.handle = None
     hands.last_available_bytes = None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from stoker.records import MIB, Memory, MemoryHolder, say_bytes
+from stoker.records import MIB, Handle, Memory, MemoryHolder, say_bytes
 
 POLL_S = 0.25
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
@@ -59,14 +59,28 @@ async def await_room(need_bytes: int, floor_bytes: int, limit_s: float, read_mem
         await asyncio.sleep(POLL_S)
 
 
-async def await_settled(target_bytes: int, limit_s: float, read_memory: ReadMemory) -> int:
-    """Waits until `target_bytes` are available again; returns the bytes still missing when the limit ran out, else 0."""
+async def await_settled(missing: Callable[[Memory], int], limit_s: float, read_memory: ReadMemory) -> int:
+    """Waits until nothing is missing; returns the bytes that still are when the limit ran out, else 0."""
     end = time.monotonic() + limit_s
-    while (missing_bytes := target_bytes - read_memory().available_bytes) > 0:
+    while (left_bytes := missing(read_memory())) > 0:
         if time.monotonic() >= end:
-            return missing_bytes
+            return left_bytes
         await asyncio.sleep(POLL_S)
     return 0
+
+
+def missing_bytes(memory: Memory, handle: Handle, last_bytes: int) -> int:
+    """Returns how much of the memory of an engine that has ended is not back; 0 or less is nothing.
+
+    No process of it lives, so whatever processes hold more than before its start is others', and explains as much. Where
+    the kernel does not tell that, `last_bytes`, which were available shortly before it ended, have to do.
+    """
+    if memory.anonymous_bytes is None or handle.anonymous_before_bytes is None:
+        target_bytes = settling_target_bytes(handle.memory_before_bytes, handle.memory_claim_bytes, last_bytes)
+        return target_bytes - memory.available_bytes
+    others_bytes = max(0, memory.anonymous_bytes - handle.anonymous_before_bytes)
+    target_bytes = handle.memory_before_bytes - _slack_bytes(handle.memory_claim_bytes) - others_bytes
+    return target_bytes - memory.available_bytes
 
 
 def settling_target_bytes(before_bytes: int, claim_bytes: int, last_bytes: int) -> int:
@@ -77,5 +91,8 @@ def settling_target_bytes(before_bytes: int, claim_bytes: int, last_bytes: int) 
     "what was left plus the claim", less some slack. An engine that died unmeasured is taken to have held all that is gone.
     """
     claim_bytes = claim_bytes or max(0, before_bytes - last_bytes)
-    slack_bytes = max(SETTLED_SLACK_BYTES, int(claim_bytes * (1 - SETTLED_SHARE)))
-    return min(before_bytes, last_bytes + claim_bytes) - slack_bytes
+    return min(before_bytes, last_bytes + claim_bytes) - _slack_bytes(claim_bytes)
+
+
+def _slack_bytes(claim_bytes: int) -> int:
+    return max(SETTLED_SLACK_BYTES, int(claim_bytes * (1 - SETTLED_SHARE)))

@@ -74,9 +74,10 @@ async def spawn(hands: Hands, service: Service) -> Event:
     hands.load = None if holds_already(hands.plan) else LoadHelp(hands.plan)
     if hands.load is not None:
         await hands.load.measure()
-    before_bytes = hands.tools.read_memory().available_bytes
-    hands.watch_launch(before_bytes)
-    hands.keep(Handle(service.launch, marker, None, None, read_boot_id(), port, before_bytes))
+    before = hands.tools.read_memory()
+    hands.watch_launch(before.available_bytes)
+    fresh = Handle(service.launch, marker, None, None, read_boot_id(), port, before.available_bytes)
+    hands.keep(msgspec.structs.replace(fresh, anonymous_before_bytes=before.anonymous_bytes))
     hands.begin_timeline()
     start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)

@@ -34,6 +34,7 @@ def read_memory(box: Box) -> Memory:
         swap_total_bytes=kib.get("SwapTotal", 0) * 1024,
         swap_free_bytes=kib.get("SwapFree", 0) * 1024,
         full_stall_pct=_read_full_stall(box),
+        anonymous_bytes=(kib["AnonPages"] + kib["Shmem"]) * 1024 if {"AnonPages", "Shmem"} <= kib.keys() else None,
     )
 
 
