@@ -54,7 +54,7 @@ class OwnPodman:
         # Limits cannot be raised, nor control groups asked of systemd, in every place where tests run.
         settings.write_text(
             '[containers]\ndefault_ulimits = ["nofile=1000:1000", "nproc=1000:1000"]\n'
-            '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "none"\nruntime = "runc"\n'
+            f'[engine]\ntmp_dir = "{folder}/tmp"\ncgroup_manager = "cgroupfs"\nevents_logger = "none"\nruntime = "runc"\n'
         )
         need("runc")
         self.folder = folder

@@ -12,7 +12,20 @@ from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
 from stoker.errors import StokerError
 from stoker.facts.machine.memory import read_holders
-from stoker.records import BEING_STARTED, Endpoint, Handle, Measured, Memory, Plan, Proof, Service, Start, State, Timeline
+from stoker.records import (
+    BEING_STARTED,
+    WITHOUT_ENGINE,
+    Endpoint,
+    Handle,
+    Measured,
+    Memory,
+    Plan,
+    Proof,
+    Service,
+    Start,
+    State,
+    Timeline,
+)
 from stoker.supervise.guard import say_holders
 from stoker.supervise.load_help import LoadHelp
 from stoker.supervise.logs import EngineLog
@@ -98,6 +111,25 @@ class Hands:
         if last is None or last.plan_id != plan.plan_id or last.claim_bytes < planned_bytes * MEASURED_SHARE:
             return planned_bytes
         return last.claim_bytes
+
+    def held_bytes(self, service: Service, is_busy: bool) -> int:
+        """What would come back if the engine stopped: the most of what was planned, measured and is resident."""
+        if service.state in WITHOUT_ENGINE:
+            return 0
+        held_bytes = max(self.need_bytes, self._resident_bytes, self.handle.memory_claim_bytes if self.handle else 0)
+        return held_bytes - min(held_bytes, self.coming_bytes(service, is_busy))
+
+    def coming_bytes(self, service: Service, is_busy: bool) -> int:
+        """What it has yet to take of the memory that is available now."""
+        if service.state in WITHOUT_ENGINE:
+            return self.need_bytes if is_busy else 0
+        if service.state not in BEING_STARTED or service.serves:
+            return 0
+        return max(0, self.need_bytes - self._resident_bytes)
+
+    @property
+    def _resident_bytes(self) -> int:
+        return (self.running.memory_bytes() if self.running else None) or 0
 
     @property
     def runtime(self) -> Runtime:

@@ -8,15 +8,13 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from stoker.records import BEING_STARTED, WITHOUT_ENGINE, Endpoint, Plan, SavedService, Service, ServiceView, State
+from stoker.records import BEING_STARTED, Endpoint, Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.ending import await_exit
-from stoker.supervise.freeze import FreezeCheck
 from stoker.supervise.hands import Hands, Tools
 from stoker.supervise.jobs import do
 from stoker.supervise.machine import (
     Adopted,
     Event,
-    Frozen,
     GroupGone,
     Job,
     PauseAsked,
@@ -29,13 +27,10 @@ from stoker.supervise.machine import (
 from stoker.supervise.runtimes import Running
 from stoker.supervise.runtimes.adopted import RunningAdopted
 from stoker.supervise.runtimes.choose import holds_already
-from stoker.supervise.runtimes.unit import runs_unasked
-from stoker.supervise.waits import describe_wait
+from stoker.supervise.view import view_of
+from stoker.supervise.watching import watch_for_a_freeze, watch_memory
 
-SAMPLE_S, CLOSE_SAMPLE_S = 0.25, 0.025  # an engine can take gigabytes in a second
-FREEZE_POLL_S = 2.0
 GOOD_PLANS = 3
-ITS_TURN = "its turn; one service is started at a time"
 NOTHING_TO_STOP = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
 LEAVING = frozenset({State.DRAINING, State.STOPPING, State.SETTLING})
 TAKEN_BACK = frozenset({State.STARTING, State.LOADING, State.PROVING, State.READY})
@@ -114,23 +109,12 @@ class ServiceOwner:
     @property
     def held_bytes(self) -> int:
         """What would come back if the engine stopped: the most of what was planned, measured and is resident."""
-        if self.service.state in WITHOUT_ENGINE:
-            return 0
-        running, handle = self._hands.running, self._hands.handle
-        resident_bytes = (running.memory_bytes() if running else None) or 0
-        held_bytes = max(self._hands.need_bytes, resident_bytes, handle.memory_claim_bytes if handle else 0)
-        return held_bytes - min(held_bytes, self.coming_bytes)
+        return self._hands.held_bytes(self.service, self.is_busy)
 
     @property
     def coming_bytes(self) -> int:
         """What it has yet to take of the memory that is available now."""
-        service = self.service
-        if service.state in WITHOUT_ENGINE:
-            return self._hands.need_bytes if self.is_busy else 0
-        if service.state not in BEING_STARTED or service.serves:
-            return 0
-        running = self._hands.running
-        return max(0, self._hands.need_bytes - ((running.memory_bytes() if running else None) or 0))
+        return self._hands.coming_bytes(self.service, self.is_busy)
 
     def need_for(self, plan: Plan) -> int:
         """Returns what a start by a plan has to find free."""
@@ -161,18 +145,19 @@ class ServiceOwner:
         other = plans != {plan.plan_id} and self.service.state not in NOTHING_TO_STOP
         self._next_plan = plan
         if other:
-            self._post(StopAsked(time.time(), "its plan changed"))
-        self._post(StartAsked(time.time(), why))
+            self.post(StopAsked(time.time(), "its plan changed"))
+        self.post(StartAsked(time.time(), why))
 
     def ask_stop(self, why: str) -> None:
         """Asks for the service to stop and stay stopped."""
-        self._post(StopAsked(time.time(), why))
+        self.post(StopAsked(time.time(), why))
 
     def ask_pause(self, why: str) -> None:
         """Asks for the engine to end until the next daemon starts it again."""
-        self._post(PauseAsked(time.time(), why))
+        self.post(PauseAsked(time.time(), why))
 
-    def _post(self, event: Event) -> None:
+    def post(self, event: Event) -> None:
+        """Takes an event; its effect comes with its turn."""
         self._starts_asked += isinstance(event, StartAsked)
         self._inbox.put_nowait((event, None))
 
@@ -193,8 +178,8 @@ class ServiceOwner:
         """Takes a former daemon's engine over or cleans up after it, then handles one event after the other."""
         async with asyncio.TaskGroup() as tasks:
             await self._resume(tasks)
-            tasks.create_task(self._sample())
-            tasks.create_task(self._look_for_a_freeze())
+            tasks.create_task(watch_memory(self, self._hands, self._neighbours.may_go))
+            tasks.create_task(watch_for_a_freeze(self, self._hands))
             while True:
                 event, job = await self._inbox.get()
                 if (
@@ -221,7 +206,7 @@ class ServiceOwner:
         await self._clean_up(before)
         asked_meanwhile = not self._inbox.empty()  # a stop that came first must not be undone
         if wanted and self.service.state is not State.WEDGED and not asked_meanwhile:
-            self._post(StartAsked(time.time(), "it was up when the daemon ended"))
+            self.post(StartAsked(time.time(), "it was up when the daemon ended"))
 
     async def _clean_up(self, before: Service) -> None:
         """Ends what is left of a former daemon's launch; its memory is awaited by the gate before the next start."""
@@ -274,50 +259,11 @@ class ServiceOwner:
         self._inbox.put_nowait((await do(self._hands, job, self.service), asyncio.current_task()))
 
     async def _watch(self, running: Running, launch: int) -> None:
-        self._post(await await_exit(self._hands, running, launch))
-
-    async def _sample(self) -> None:
-        while True:
-            if self._hands.running is not None and (event := self._hands.look(self.service, self._neighbours.may_go(self))):
-                self._post(event)
-            is_close = self.service.state in BEING_STARTED or self._hands.is_near
-            await self.await_change(CLOSE_SAMPLE_S if is_close else SAMPLE_S)
-
-    async def _look_for_a_freeze(self) -> None:
-        tools, name = self._hands.tools, self.plan.service
-        check = FreezeCheck(tools.limits.frozen_s)
-        while True:
-            endpoint = self.endpoint if self.plan.answers else None
-            requests = tools.in_flight(name) if endpoint else 0
-            counters = await tools.read_counters(endpoint) if endpoint and requests else None
-            why = check.judge(time.monotonic(), requests, (tools.heard_at(name), counters))
-            if why and self.endpoint:
-                self._post(Frozen(time.time(), f"it froze: {why}"))
-            await asyncio.sleep(FREEZE_POLL_S)
+        self.post(await await_exit(self._hands, running, launch))
 
     def _save(self) -> None:
         self._store_problem = self._write(
             SavedService(self.kept_plan, self.service, self._hands.handle, self.good, self._hands.measured)
-        )
-
-    def _awaits(self) -> str | None:
-        hands = self._hands
-        if hands.waits_for_turn:
-            return ITS_TURN
-        wait = describe_wait(self.service, hands.need_bytes, hands.tools.limits)
-        if self.service.state is State.WAITING_FOR_MEMORY and (names := self._neighbours.in_the_way(self)):
-            return f"{wait}; `stoker switch {self.plan.service}` stops {' and '.join(names)} for it"
-        return wait
-
-    def _stray(self) -> str | None:
-        """Says where a unit was started by somebody else, past the wait for memory."""
-        unit = self.plan.unit
-        if unit is None or self._hands.running is not None or self.service.state not in NOTHING_TO_STOP:
-            return None
-        if not runs_unasked(unit):
-            return None
-        return (
-            f"{unit} runs, started by somebody else: `stoker up {self.plan.service}` takes it over, `systemctl stop` ends it"
         )
 
     def tail(self, count: int) -> list[str]:
@@ -326,25 +272,5 @@ class ServiceOwner:
 
     def view(self) -> ServiceView:
         """Returns the service as people see it."""
-        hands, service = self._hands, self.service
-        handle, running = hands.handle, hands.running
-        problems = (hands.log.problem, self._store_problem, self._stray())
-        return ServiceView(
-            name=self.plan.service,
-            model=self.plan.model,
-            engine=self.plan.engine,
-            engine_version=self.plan.engine_version,
-            awaits=self._awaits(),
-            state=service.state,
-            since=service.since,
-            why=service.why,
-            address=f"http://127.0.0.1:{handle.port}" if handle and running else None,
-            pid=handle.pid if handle and running else None,
-            memory_bytes=running.memory_bytes() if running else None,
-            memory_need_bytes=self.plan.memory_need_bytes,
-            restarts=len(service.restarts),
-            plan_id=self.plan.plan_id,
-            exit_code=service.code,
-            answers=self.plan.answers,
-            warnings=tuple(problem for problem in problems if problem),
-        )
+        in_the_way = self._neighbours.in_the_way(self) if self.service.state is State.WAITING_FOR_MEMORY else ()
+        return view_of(self._hands, self.service, in_the_way, self._store_problem)

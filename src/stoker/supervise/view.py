@@ -1,0 +1,53 @@
+"""A service as people see it: what it waits for, and what is wrong beside it."""
+
+from __future__ import annotations
+
+from stoker.records import Service, ServiceView, State
+from stoker.supervise.hands import Hands
+from stoker.supervise.runtimes.unit import runs_unasked
+from stoker.supervise.waits import describe_wait
+
+ITS_TURN = "its turn; one service is started at a time"
+WITHOUT_UNIT = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
+
+
+def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_problem: str | None) -> ServiceView:
+    """Returns the view; `in_the_way` are the services that a switch to this one would stop."""
+    plan, handle, running = hands.plan, hands.handle, hands.running
+    problems = (hands.log.problem, store_problem, _stray(hands, service))
+    return ServiceView(
+        name=plan.service,
+        model=plan.model,
+        engine=plan.engine,
+        engine_version=plan.engine_version,
+        awaits=_awaits(hands, service, in_the_way),
+        state=service.state,
+        since=service.since,
+        why=service.why,
+        address=f"http://127.0.0.1:{handle.port}" if handle and running else None,
+        pid=handle.pid if handle and running else None,
+        memory_bytes=running.memory_bytes() if running else None,
+        memory_need_bytes=plan.memory_need_bytes,
+        restarts=len(service.restarts),
+        plan_id=plan.plan_id,
+        exit_code=service.code,
+        answers=plan.answers,
+        warnings=tuple(problem for problem in problems if problem),
+    )
+
+
+def _awaits(hands: Hands, service: Service, in_the_way: tuple[str, ...]) -> str | None:
+    if hands.waits_for_turn:
+        return ITS_TURN
+    wait = describe_wait(service, hands.need_bytes, hands.tools.limits)
+    if in_the_way:
+        return f"{wait}; `stoker switch {hands.plan.service}` stops {' and '.join(in_the_way)} for it"
+    return wait
+
+
+def _stray(hands: Hands, service: Service) -> str | None:
+    """Says where a unit was started by somebody else, past the wait for memory."""
+    unit, name = hands.plan.unit, hands.plan.service
+    if unit is None or hands.running is not None or service.state not in WITHOUT_UNIT or not runs_unasked(unit):
+        return None
+    return f"{unit} runs, started by somebody else: `stoker up {name}` takes it over, `systemctl stop` ends it"

@@ -1,0 +1,58 @@
+"""What goes on beside a service's jobs: its memory is looked at, and whether it still does something about its requests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from stoker.records import BEING_STARTED, Endpoint, Service
+from stoker.supervise.freeze import FreezeCheck
+from stoker.supervise.hands import Hands
+from stoker.supervise.machine import Event, Frozen
+
+SAMPLE_S, CLOSE_SAMPLE_S = 0.25, 0.025  # an engine can take gigabytes in a second
+FREEZE_POLL_S = 2.0
+
+
+class Watched(Protocol):
+    """What is watched: a service's owner."""
+
+    service: Service
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where clients are answered; None unless READY."""
+
+    def post(self, event: Event) -> None:
+        """Takes an event."""
+
+    async def await_change(self, limit_s: float) -> None:
+        """Returns at the next change of state, or when the limit is over."""
+
+
+W = TypeVar("W", bound=Watched)
+
+
+async def watch_memory(owner: W, hands: Hands, may_go: Callable[[W], bool]) -> None:
+    """Looks at the memory and the log while an engine runs, more often the less is left."""
+    while True:
+        if hands.running is not None and (event := hands.look(owner.service, may_go(owner))):
+            owner.post(event)
+        is_close = owner.service.state in BEING_STARTED or hands.is_near
+        await owner.await_change(CLOSE_SAMPLE_S if is_close else SAMPLE_S)
+
+
+async def watch_for_a_freeze(owner: Watched, hands: Hands) -> None:
+    """Looks whether anything moves while there are requests."""
+    tools, name = hands.tools, hands.plan.service
+    check = FreezeCheck(tools.limits.frozen_s)
+    while True:
+        endpoint = owner.endpoint if hands.plan.answers else None
+        requests = tools.in_flight(name) if endpoint else 0
+        counters = await tools.read_counters(endpoint) if endpoint and requests else None
+        why = check.judge(time.monotonic(), requests, (tools.heard_at(name), counters))
+        if why and owner.endpoint:
+            owner.post(Frozen(time.time(), f"it froze: {why}"))
+        await asyncio.sleep(FREEZE_POLL_S)
