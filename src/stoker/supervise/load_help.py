@@ -33,6 +33,11 @@ class LoadHelp:
         self._ahead: ReadAhead | None = None
         self._thread: threading.Thread | None = None
 
+    @property
+    def is_reading_ahead(self) -> bool:
+        """Tells whether weights are being read ahead of their loader."""
+        return self._thread is not None and self._thread.is_alive()
+
     async def measure(self) -> None:
         """Reads the disk for a second at most, before the engine needs it."""
         self._rate = await asyncio.to_thread(measure_weights, self._files)
