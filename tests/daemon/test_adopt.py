@@ -243,7 +243,10 @@ def test_a_pid_that_is_gone_and_a_container_are_told(home: Home, start: Start) -
     gone = start("true")
     gone.wait()
     assert f"there is no process with the pid {gone.pid}" in home.run("adopt", str(gone.pid), code=2).stderr
-    assert "containers cannot be adopted yet" in home.run("adopt", "vllm-server", code=3).stderr
+    home.run("down")
+    home.environment["DOCKER_HOST"] = "unix:///no/such/socket"
+    assert "no container engine on this machine" in home.run("adopt", "vllm-server", code=3).stderr
+    assert "neither a pid nor a container's name" in home.run("adopt", "a/b", code=2).stderr
 
 
 def test_an_engine_that_dies_while_it_proves_itself_has_failed(home: Home, start: Start, tmp_path: Path) -> None:

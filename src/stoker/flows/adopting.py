@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import os
 from pathlib import Path
@@ -10,14 +9,15 @@ from pathlib import Path
 import msgspec
 
 from stoker.box import LocalBox
-from stoker.errors import Refused, StokerError, WrongUse
+from stoker.errors import Refused, WrongUse
 from stoker.facts.engine.catalogs import find_catalog
 from stoker.facts.engine.flags import find_flag
 from stoker.facts.machine.ports import read_listeners
 from stoker.facts.machine.started import Started, read_kin, read_started
-from stoker.facts.model.read import read_model
+from stoker.flows.adopting_container import UNKNOWN, read_container_adoption, read_known_model
 from stoker.flows.lint import lint_recipe_here
 from stoker.launch.keys import read_key
+from stoker.launch.names import CONTAINER
 from stoker.launch.process import MARKER_VARIABLE
 from stoker.plan.adopting import Found, check_speaks_plainly, choose_port, plan_adopted, recognise, served_name
 from stoker.plan.secrets import secrets_in
@@ -26,8 +26,8 @@ from stoker.supervise.held import read_held
 from stoker.supervise.process import read_boot_id, read_start_ticks
 from stoker.supervise.tree import Tree
 
+LONGEST_PID = 11
 HOST, ASK_LIMIT_S = "127.0.0.1", 3.0
-UNKNOWN = "unknown"
 
 
 class _Model(msgspec.Struct):
@@ -38,19 +38,19 @@ class _Models(msgspec.Struct):
     data: list[_Model] = []
 
 
-def read_pid(target: str) -> int:
-    """Returns the pid that a word of the command line is; raises Refused where it names a container."""
-    if target.isdecimal() and int(target) > 0:
-        return int(target)
-    raise Refused(
-        f"`{target}` is no pid, and containers cannot be adopted yet",
-        why="this version watches processes of this user's; one in a container is found and ended through its engine",
-        next_step="name the pid of an engine that runs without a container (`stoker facts` shows who holds the memory)",
-    )
+def read_target(target: str) -> tuple[int, str | None]:
+    """Returns the pid that a word of the command line is, or 0 and the name of a container."""
+    if target.isdecimal() and len(target) < LONGEST_PID:
+        return int(target), None
+    if CONTAINER.fullmatch(target) is None:
+        raise WrongUse(f"`{target}` is neither a pid nor a container's name", next_step="see `stoker adopt --help`")
+    return 0, target
 
 
 def read_adoption(wish: AdoptWish) -> Adoption:
     """Returns the plan of a running engine; raises WrongUse or Refused where it is none, or cannot be watched from here."""
+    if wish.container is not None:
+        return read_container_adoption(wish, wish.container)
     ticks = read_start_ticks(wish.pid)
     started = read_started(wish.pid)
     if ticks is None or started is None:
@@ -73,7 +73,7 @@ def _check_is_ours(started: Started) -> None:
         raise Refused(
             f"pid {started.pid} runs in a container",
             why="what else belongs to it is known to its container engine alone, and so is how to end it",
-            next_step="adopting containers comes with a later version",
+            next_step="name the container instead: `stoker adopt NAME`",
         )
     if started.uid != os.getuid():
         raise Refused(
@@ -136,12 +136,9 @@ def _read_found(wish: AdoptWish, started: Started, recipe: Recipe, tree: Tree) -
 def _read_model(name: str | None, folder: str) -> tuple[str, str]:
     """Returns the model's path and digest, where its files are on this machine."""
     if name is None:
-        return "", UNKNOWN
+        return read_known_model(None)
     place = Path(folder) / name
-    with contextlib.suppress(StokerError):
-        model = read_model(place if place.exists() else Path(name))
-        return model.path, model.digest
-    return "", UNKNOWN
+    return read_known_model(str(place) if place.exists() else name)
 
 
 def _ask_models(port: int, key: str | None) -> list[str]:

@@ -57,9 +57,9 @@ class Control:
         """Takes a running engine over; it has to prove itself like any other."""
         adoption = await asyncio.to_thread(read_adoption, wish)
         plan = adoption.plan
-        self._check_is_new(wish.pid, plan.service)
+        self._check_is_new(plan.adopted.pid if plan.adopted else wish.pid, plan.service)
         self._check_names(plan.service, plan.model)
-        owner = await self._supervisor.start(plan, f"you adopted pid {wish.pid}")
+        owner = await self._supervisor.start(plan, f"you adopted {wish.container or f'pid {wish.pid}'}")
         return AdoptView(owner.view(), adoption.findings, adoption.notes)
 
     def _check_is_new(self, pid: int, service: str) -> None:

@@ -9,7 +9,10 @@ from stoker.records.views import ServiceView
 
 
 class AdoptWish(Record, frozen=True):
-    """A running engine to take over: its first process, and what cannot be read off it or is to be otherwise."""
+    """A running engine to take over: its first process or its container, and what cannot be read off it or is otherwise.
+
+    `pid` 0 means that `container` names it.
+    """
 
     pid: int
     name: str | None = None
@@ -17,6 +20,7 @@ class AdoptWish(Record, frozen=True):
     port: int | None = None
     claim_gib: float | None = None
     restart: bool = False
+    container: str | None = None
 
 
 class Adoption(Record, frozen=True):

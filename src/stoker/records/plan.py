@@ -68,7 +68,7 @@ class AdoptedProcess(Record, frozen=True):
     """An engine that somebody else started, told from a later one with its pid by its start time and the boot.
 
     `members` are it and what belonged to it when it was adopted, each with its start time. `folder` is where it was started.
-    `restart`: once it has ended it may be started again by its own words.
+    `restart`: once it has ended it may be started again by its own words. `container` is the id of that which it runs in.
     """
 
     pid: int
@@ -77,6 +77,7 @@ class AdoptedProcess(Record, frozen=True):
     members: tuple[tuple[int, int], ...]
     folder: str
     restart: bool = False
+    container: str | None = None
 
 
 class Plan(Record, frozen=True):

@@ -30,8 +30,7 @@ from stoker.supervise.guard import say_holders
 from stoker.supervise.load_help import LoadHelp
 from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
-from stoker.supervise.runtimes import Running, Runtime
-from stoker.supervise.runtimes.adopted import RunningAdopted
+from stoker.supervise.runtimes import Keyed, Running, Runtime
 from stoker.supervise.runtimes.choose import choose_runtime, holds_already
 from stoker.supervise.starts.timeline import TimelineWatch
 from stoker.supervise.watchdog import Launch, Watchdog
@@ -97,7 +96,7 @@ class Hands:
         if self.handle is None:
             return None
         plan = self.plan
-        key = self.running.key if isinstance(self.running, RunningAdopted) else None
+        key = self.running.key if isinstance(self.running, Keyed) else None
         return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port, key)
 
     @property

@@ -11,21 +11,22 @@ if TYPE_CHECKING:
 
 HELP = """Take over an engine that runs already, without restarting it.
 
-PID is the first process of a vLLM, SGLang or llama.cpp server of yours, by whatever tool or hand it was started. How it was
-called is read and linted, it has to give real tokens, and from then on the gateway answers for it and `stoker down` ends it
-with everything that belongs to it. One that does not prove itself is let go as it was. It outlives the daemon. What it
-prints goes on where it went before.
+TARGET is the first process of a vLLM, SGLang or llama.cpp server of yours, or the name of a container that runs one, by
+whatever tool or hand it was started. How it was called is read and linted, it has to give real tokens, and from then on the
+gateway answers for it and `stoker down` ends it with everything that belongs to it (a container is stopped, not removed).
+One that does not prove itself is let go as it was. It outlives the daemon. What a process prints goes on where it went
+before.
 
 \b
 Example:
   stoker adopt 4711
   stoker adopt 4711 --name coder --restart
-  stoker adopt 4711 --json
+  stoker adopt sglang-mistral4 --claim-gib 94
 """
 
 
 @click.command(help=HELP, short_help="Take over an engine that runs already.")
-@click.argument("target", metavar="PID")
+@click.argument("target", metavar="PID|CONTAINER")
 @click.option("--name", help="The service's name; else it is made from the model's.")
 @click.option("--model-name", help="The name by which the engine knows its model; else it is asked.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Where it answers clients; else it is found out.")
@@ -41,11 +42,12 @@ def adopt(
 
     from stoker.cli.show import change, say_json
     from stoker.config import find_paths
-    from stoker.flows.adopting import read_pid
+    from stoker.flows.adopting import read_target
     from stoker.flows.up import check_ready, ensure_daemon, follow
     from stoker.records import AdoptWish
 
-    wish = AdoptWish(read_pid(target), name, model_name, port, claim_gib, restart)
+    pid, container = read_target(target)
+    wish = AdoptWish(pid, name, model_name, port, claim_gib, restart, container)
     daemon = ensure_daemon(find_paths())
     adopted = daemon.adopt(wish)
     if not as_json:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from stoker.errors import StokerError
 from stoker.records import Handle, Plan, Record
@@ -56,6 +56,13 @@ class Running(Protocol):
 
     def close(self) -> None:
         """Lets go of it without ending it."""
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """An engine that asks its clients for a key of its own, since somebody else has started it."""
+
+    key: str | None
 
 
 class Runtime(Protocol):

@@ -15,6 +15,10 @@ from stoker.supervise.runtimes.unit import UnitRuntime, runs_unasked
 
 def choose_runtime(plan: Plan, handle: Handle | None, instance: str, log: Path, has_gpu: Callable[[], bool]) -> Runtime:
     """Returns the runtime of what runs, or ran last, by its handle; else the one that the plan asks for."""
+    if plan.adopted is not None and plan.adopted.container is not None:
+        from stoker.supervise.runtimes.adopted_container import AdoptedContainerRuntime
+
+        return AdoptedContainerRuntime(plan.adopted.container, log)
     if plan.image is not None or (handle is not None and handle.container is not None):
         from stoker.supervise.runtimes.container import ContainerRuntime  # only who has containers pays for it
 
