@@ -3,8 +3,8 @@
 `STOKER_SEQUENCES` says how many. Each has a seed of its own, which is printed: `STOKER_FAULT_SEED` with one sequence repeats
 it. Engines of the group hold a lock as long as they live, so that two at once are seen even if no look falls on that moment.
 
-Drawn by `random` and not by hypothesis's state machine: that one repeats parts of what it has drawn before, and 28 of 40
-sequences were near copies of another; nor can what happens in real time be shrunk.
+Drawn by `random` and not by hypothesis's state machine: that one repeats parts of what it has drawn before, so
+that many sequences were near copies of another; nor can what happens in real time be shrunk.
 """
 
 from __future__ import annotations
