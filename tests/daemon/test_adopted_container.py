@@ -50,7 +50,8 @@ def test_a_container_that_runs_is_taken_over_as_it_is_and_stopped_but_not_remove
     assert home.json("status")["services"][0]["pid"] == pid
     home.run("up")  # another service brings a daemon
     wait_for("it to be taken back", lambda: home.service("taken").state is State.READY or None)
-    assert home.service("taken").pid == pid
+    assert int(containers.podman("inspect", "--format", "{{.State.Pid}}", "theirs")) == pid, "it was never restarted"
+    assert home.run("ask", "--model", "ours", "Who are you?").stdout.strip()
     home.run("down", "taken")
     assert containers.names() == ["theirs"], "what somebody else started is not removed"
     assert containers.podman("inspect", "--format", "{{.State.Running}}", "theirs").strip() == "false"
