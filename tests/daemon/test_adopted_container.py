@@ -49,7 +49,8 @@ def test_a_container_that_runs_is_taken_over_as_it_is_and_stopped_but_not_remove
     home.kill_daemon()
     assert home.json("status")["services"][0]["pid"] == pid
     home.run("up")  # another service brings a daemon
-    wait_for("it to be taken back", lambda: home.service("taken").state is State.READY or None)
+    wait_for("it to be taken back", lambda: home.service("taken").pid)
+    home.await_state("taken", State.READY)
     assert int(containers.podman("inspect", "--format", "{{.State.Pid}}", "theirs")) == pid, "it was never restarted"
     assert home.run("ask", "--model", "ours", "Who are you?").stdout.strip()
     home.run("down", "taken")

@@ -136,8 +136,9 @@ class ServiceOwner:
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """Where clients are answered; None unless READY."""
-        return self._hands.endpoint if self.service.state is State.READY else None
+        """Where clients are answered; None unless READY, and taken back where a former daemon had it READY."""
+        is_ready = self.service.state is State.READY and self._hands.running is not None
+        return self._hands.endpoint if is_ready else None
 
     def ask_start(self, plan: Plan, why: str) -> None:
         """Asks for the service to run by this plan; one that runs by another plan is stopped first."""
