@@ -26,6 +26,7 @@ from support import make_plan
 
 IMAGE = "localhost/tiny:1"
 INSTANCE = "test1"
+GRACE_S, KILL_LIMIT_S = 5.0, 20.0
 SLEEP = "exec /usr/bin/sleep 600"
 OBEDIENT = "trap 'echo last words; exit 0' TERM; while :; do /usr/bin/sleep 0.05; done"
 
@@ -117,6 +118,18 @@ class ContainerHome:
         start = Start(plan, self._launches, marker, port, "s3cret-key", self.log(plan.service))
         handle = Handle(self._launches, marker, None, None, read_boot_id(), port, 0)
         return await (runtime or self.runtime(plan.service)).start(start, handle, self.saved.append)
+
+    async def ended(self, script: str) -> tuple[str, bytes]:
+        """Runs a script to its end: how it ended, and what is in its log."""
+        running = await self.start(script)
+        how = await running.wait()
+        assert not running.is_alive()
+        assert running.memory_bytes() is None
+        assert await self.runtime().stop(running, GRACE_S, KILL_LIMIT_S) == ""
+        assert self.names() == []
+        text = self.log().read_bytes()
+        self.log().unlink()
+        return how, text
 
     def names(self) -> list[str]:
         """Returns the names of all containers, running or not."""

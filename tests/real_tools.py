@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import time
 from collections.abc import Iterator
@@ -81,6 +82,18 @@ class OwnPodman:
     def end(self) -> None:
         """Deletes the storage."""
         self("system", "reset", "--force")
+
+
+def run_on_a_small_disk(folder: Path, size_mib: int, program: Path, story: str) -> str:
+    """Runs a program with a folder that is a full-able disk of its own, and the story it plays; returns what it printed."""
+    mount = f'mount -t tmpfs -o size={size_mib}m none {folder} && exec "$@"'
+    argv = ("unshare", "-rm", "sh", "-c", mount, "sh")
+    if subprocess.run((*argv, "true"), capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets no user mount a small disk")
+    words = (*argv, sys.executable, str(program), str(folder), story)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def need_root() -> None:

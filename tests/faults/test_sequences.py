@@ -1,4 +1,4 @@
-"""Random sequences of up, down, switch, rollback and kills: never two of a group alive, no orphan, no lost handle.
+"""Random sequences of up, down, switch, rollback, adopt and kills: never two of a group alive, no orphan, no lost handle.
 
 `STOKER_SEQUENCES` says how many. Each has a seed of its own, which is printed: `STOKER_FAULT_SEED` with one sequence repeats
 it. Engines of the group hold a lock as long as they live, so that two at once are seen even if no look falls on that moment.
@@ -23,15 +23,18 @@ import msgspec
 
 from fake_engine import Script, write_fake_engine
 from home import Home, wait_for
-from stoker.config import read_config
+from stoker.config import demo_model, read_config
 from stoker.errors import Refused, StokerError, WrongUse
+from stoker.facts.machine.ports import pick_free_port, read_listeners
 from stoker.flows.switch import follow_switch
-from stoker.records import WITHOUT_ENGINE, ServiceView, State, SwitchView, Wish
+from stoker.records import WITHOUT_ENGINE, AdoptWish, ServiceView, State, SwitchView, Wish
 
 COUNT = int(os.environ.get("STOKER_SEQUENCES", "20"))
 STEPS = 7
 GROUP = ("a", "b", "c")
 NAMES = (*GROUP, "beside")
+HANDMADE = "handmade"
+MOVES = {"up", "down", "switch", "rollback", "change", "adopt", "kill engine", "kill daemon"}
 LIMITS = "switch_cooldown_s = 0.1\nstop_grace_s = 0.3\nload_s = 20\nrestarts = 2"
 WAITS_SHARE, FAILS_SHARE = 0.5, 0.7
 LONGEST_S = 0.3  # a whole switch takes not much more
@@ -44,6 +47,7 @@ class World:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.lock = home.folder / "alone"
+        self.handmade: subprocess.Popen[bytes] | None = None
         self.done: Counter[str] = Counter()
         home.configure(limits=LIMITS)
         for name in NAMES:
@@ -55,6 +59,27 @@ class World:
         """Says what a service's next engine does."""
         script = Script(status=500 if fails else 200, alone=str(self.lock) if name in GROUP else None)
         write_fake_engine(self.home.folder / name, script)
+
+    def start_by_hand(self) -> int:
+        """Starts an engine as somebody without Stoker would; returns its pid once it listens."""
+        folder = self.home.folder / HANDMADE
+        program = write_fake_engine(folder, Script()).rename(folder / "llama-server")
+        port = str(pick_free_port("127.0.0.1"))
+        words = [sys.executable, str(program), "--model", str(demo_model()), "--alias", HANDMADE, "--port", port]
+        self.handmade = process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for("its port", lambda: any(one.pid == process.pid for one in read_listeners()))
+        return process.pid
+
+    def end_by_hand(self) -> None:
+        """Ends that engine, if it runs."""
+        if self.handmade is not None:
+            self.handmade.kill()
+            self.handmade.wait()
+
+    def engines(self) -> dict[int, str]:
+        """All living engines: pid and marker, which for the one started by hand is made up."""
+        lives = self.handmade is not None and self.handmade.poll() is None
+        return self.home.engines() | ({self.handmade.pid: f"by hand/{HANDMADE}"} if lives and self.handmade else {})
 
     def serve(self) -> None:
         """Starts a daemon and waits until it answers."""
@@ -113,12 +138,12 @@ class Sequence:
         for _ in range(STEPS - 1):
             self.check()
             self.chance.choice((
-                self.any_up, self.any_switch, self.any_switch, self.down, self.rollback, self.change, self.kill_engine,
-                self.kill_daemon,
+                self.any_up, self.any_switch, self.any_switch, self.down, self.rollback, self.change, self.adopt,
+                self.kill_engine, self.kill_daemon,
             ))()  # fmt: skip
         self.check()
         self.world.clear()
-        assert self.world.home.engines() == {}
+        assert self.world.engines() == {}
 
     def note(self, what: str, *words: object) -> None:
         """Says what is done, for whoever looks for a fault."""
@@ -171,6 +196,19 @@ class Sequence:
         with contextlib.suppress(Refused, WrongUse):
             self.world.home.daemon.rollback(name)
 
+    def adopt(self) -> None:
+        """Starts an engine by hand, if none runs, and hands it over; or tries to hand over one that is watched already."""
+        running = self.world.handmade is not None and self.world.handmade.poll() is None
+        pid = self.world.handmade.pid if running and self.world.handmade else self.world.start_by_hand()
+        self.note("adopt", pid, running)
+        try:
+            self.world.home.daemon.adopt(AdoptWish(pid, name=HANDMADE))
+            assert not running
+            self.was_up.add(HANDMADE)
+        except Refused:
+            if not running:  # the former of that name is still being ended
+                self.world.end_by_hand()
+
     def change(self) -> None:
         """Breaks the engine that a service starts next, or mends it."""
         name, fails = self.chance.choice(NAMES), self.chance.random() < FAILS_SHARE
@@ -179,7 +217,7 @@ class Sequence:
 
     def kill_engine(self) -> None:
         """Kills an engine with -9."""
-        engines = self.world.home.engines()
+        engines = self.world.engines()
         if engines:
             pid = self.chance.choice(sorted(engines))
             self.note("kill engine", engines[pid])
@@ -203,7 +241,7 @@ class Sequence:
     def agrees(self) -> bool:
         """Tells whether status and processes say the same; between the two looks things may have moved on."""
         views = {view.name: view for view in self.world.views()}
-        engines = self.world.home.engines()
+        engines = self.world.engines()
         assert len({marker for marker in engines.values() if marker.split("/")[1] in GROUP}) <= 1, engines
         for view in views.values():
             check_explained(view)
@@ -242,6 +280,16 @@ def test_random_sequences_keep_their_promises(home: Home) -> None:
     for number in range(first, first + COUNT):
         Sequence(world, number).play()
     print(dict(world.done))
-    assert COUNT < 20 or set(world.done) >= {"up", "down", "switch", "rollback", "change", "kill engine", "kill daemon"}
+    assert COUNT < 20 or set(world.done) >= {
+        "up",
+        "down",
+        "switch",
+        "rollback",
+        "change",
+        "adopt",
+        "kill engine",
+        "kill daemon",
+    }
+    world.end_by_hand()
     home.run("down")
     world.process.wait(60)

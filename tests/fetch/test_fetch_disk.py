@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
+from real_tools import run_on_a_small_disk
 from stoker.errors import Refused
 from stoker.fetch.room import check_room
 from stoker.records import GIB
 from support import fails
 
-
-def run_on_a_small_disk(tmp_path: Path, story: str) -> str:
-    """Runs a story of `fetch_on_small_disk.py` on a disk of 8 MiB of its own; skips where that is not allowed."""
-    program = str(Path(__file__).with_name("fetch_on_small_disk.py"))
-    mount = f'mount -t tmpfs -o size=8m none {tmp_path} && exec "$@"'
-    if subprocess.run(("unshare", "-rm", "sh", "-c", mount, "sh", "true"), capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets no user mount a small disk")
-    done = subprocess.run(
-        ("unshare", "-rm", "sh", "-c", mount, "sh", sys.executable, program, str(tmp_path), story),
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+SMALL_DISK = Path(__file__).with_name("fetch_on_small_disk.py")
 
 
 def test_what_does_not_fit_is_refused_before_a_byte_is_fetched(tmp_path: Path) -> None:
-    said = run_on_a_small_disk(tmp_path, "too small")
+    said = run_on_a_small_disk(tmp_path, 8, SMALL_DISK, "too small")
     assert said.startswith("exit 3\n")
     for part in ("3 MiB are to be fetched", f"{tmp_path}/hf/hub", "6 MiB stay free", "next: make room", "--to"):
         assert part in said
@@ -37,7 +22,7 @@ def test_what_does_not_fit_is_refused_before_a_byte_is_fetched(tmp_path: Path) -
 
 
 def test_a_disk_that_fills_up_meanwhile_is_told_and_the_fetch_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    said = run_on_a_small_disk(tmp_path, "filled")
+    said = run_on_a_small_disk(tmp_path, 8, SMALL_DISK, "filled")
     assert said.startswith("exit 1\n")
     assert "is full" in said
     assert "make room and run the same command again" in said

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from real_tools import run_on_a_small_disk
 from stoker.errors import StokerError
 from stoker.records import Handle, SavedService, Service, State
 from stoker.store.migrations import MIGRATIONS
@@ -159,22 +160,11 @@ def test_a_killed_writer_never_loses_what_it_had_written(file: Path) -> None:
         assert written <= {saved.plan.service for saved in store.read_all()}
 
 
-def run_on_a_small_disk(tmp_path: Path, story: str) -> str:
-    """Runs a story of `small_disk.py` on a disk of 1 MiB of its own; skips where that is not allowed."""
-    program = str(Path(__file__).with_name("small_disk.py"))
-    mount = f'mount -t tmpfs -o size=1m none {tmp_path} && exec "$@"'
-    if subprocess.run(("unshare", "-rm", "sh", "-c", mount, "sh", "true"), capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets no user mount a small disk")
-    done = subprocess.run(
-        ("unshare", "-rm", "sh", "-c", mount, "sh", sys.executable, program, str(tmp_path), story),
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+SMALL_DISK = Path(__file__).with_name("small_disk.py")
 
 
 def test_a_full_disk_is_told_and_what_was_written_stays_readable(tmp_path: Path) -> None:
-    printed = run_on_a_small_disk(tmp_path, "full")
+    printed = run_on_a_small_disk(tmp_path, 1, SMALL_DISK, "full")
     assert "full" in printed
     assert "next: free some disk space" in printed
     assert "all that was written is there" in printed
@@ -182,10 +172,10 @@ def test_a_full_disk_is_told_and_what_was_written_stays_readable(tmp_path: Path)
 
 
 def test_a_disk_that_was_full_from_the_start_is_told(tmp_path: Path) -> None:
-    assert "next: free some disk space" in run_on_a_small_disk(tmp_path, "full from the start")
+    assert "next: free some disk space" in run_on_a_small_disk(tmp_path, 1, SMALL_DISK, "full from the start")
 
 
 def test_a_read_only_disk_is_told(tmp_path: Path) -> None:
-    printed = run_on_a_small_disk(tmp_path, "read-only")
+    printed = run_on_a_small_disk(tmp_path, 1, SMALL_DISK, "read-only")
     assert "cannot be used" in printed
     assert "writable" in printed

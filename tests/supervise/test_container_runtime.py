@@ -12,13 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from container_home import INSTANCE, OBEDIENT, SLEEP, ContainerHome, container_home
+from container_home import GRACE_S, INSTANCE, KILL_LIMIT_S, OBEDIENT, SLEEP, ContainerHome, container_home
 from real_tools import OwnPodman
 from stoker.launch.process import MARKER_VARIABLE
 from stoker.supervise.containers.calls import find_labelled
 from stoker.supervise.runtimes.container import end_orphan_containers
-
-GRACE_S, KILL_LIMIT_S = 5.0, 20.0
 
 
 @pytest.fixture
@@ -27,27 +25,14 @@ def home(podman: OwnPodman, tmp_path: Path) -> Iterator[ContainerHome]:
         yield home
 
 
-async def ended(home: ContainerHome, script: str) -> tuple[str, bytes]:
-    """Runs a script to its end: how it ended, and what is in its log."""
-    running = await home.start(script)
-    how = await running.wait()
-    assert not running.is_alive()
-    assert running.memory_bytes() is None
-    assert await home.runtime().stop(running, GRACE_S, KILL_LIMIT_S) == ""
-    assert home.names() == []
-    text = home.log().read_bytes()
-    home.log().unlink()
-    return how, text
-
-
 def test_an_end_is_told_and_all_output_is_kept(home: ContainerHome) -> None:
     async def run() -> None:
-        assert await ended(home, "echo out; echo err >&2; exit 3") == ("exit code 3", b"out\nerr\n")
-        assert await ended(home, "exit 143") == ("killed by SIGTERM", b"")
-        how, text = await ended(home, r"printf 'a\0b\377c\n'; printf 'no newline'")
+        assert await home.ended("echo out; echo err >&2; exit 3") == ("exit code 3", b"out\nerr\n")
+        assert await home.ended("exit 143") == ("killed by SIGTERM", b"")
+        how, text = await home.ended(r"printf 'a\0b\377c\n'; printf 'no newline'")
         assert (how, text) == ("exit code 0", b"a\0b\xffc\nno newline")
         long = "s=0123456789; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do s=$s$s; done; echo $s; echo end"
-        assert (await ended(home, long))[1] == b"0123456789" * 2**13 + b"\nend\n"
+        assert (await home.ended(long))[1] == b"0123456789" * 2**13 + b"\nend\n"
 
     asyncio.run(run())
 

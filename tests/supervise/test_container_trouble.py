@@ -8,32 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from container_home import OBEDIENT, SLEEP, ContainerHome, container_home
+from container_home import GRACE_S, KILL_LIMIT_S, OBEDIENT, SLEEP, ContainerHome, container_home
 from real_tools import OwnPodman
 from stoker.errors import Refused, StokerError
 from stoker.supervise.runtimes.container import ContainerRuntime
 from support import fails
-
-GRACE_S, KILL_LIMIT_S = 5.0, 20.0
 
 
 @pytest.fixture
 def home(podman: OwnPodman, tmp_path: Path) -> Iterator[ContainerHome]:
     with container_home(podman, tmp_path) as home:
         yield home
-
-
-async def ended(home: ContainerHome, script: str) -> tuple[str, bytes]:
-    """Runs a script to its end: how it ended, and what is in its log."""
-    running = await home.start(script)
-    how = await running.wait()
-    assert not running.is_alive()
-    assert running.memory_bytes() is None
-    assert await home.runtime().stop(running, GRACE_S, KILL_LIMIT_S) == ""
-    assert home.names() == []
-    text = home.log().read_bytes()
-    home.log().unlink()
-    return how, text
 
 
 def test_a_name_taken_by_somebody_else_is_refused_and_our_own_leftover_replaced(home: ContainerHome) -> None:

@@ -28,7 +28,7 @@ from stoker.supervise.runtimes.choose import holds_already
 
 logger = logging.getLogger("stoker.supervise")
 HEALTH_FIRST_POLL_S = 0.03
-HEALTH_LAST_POLL_S = 1.0
+HEALTH_LAST_POLL_S = 0.25
 EXIT_POLL_S, EXIT_POLLS = 0.02, 15
 TIMED_OUT = NotReadyInTime.exit_code
 REFUSED = Refused.exit_code
