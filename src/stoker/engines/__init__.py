@@ -31,6 +31,7 @@ class Engine(Protocol):
     notable: tuple[str, ...]
     layouts: tuple[str, ...]
     opens_unasked: bool
+    reuses_connections: bool
     share_covers_activations: bool
     log_form: LogForm
 

@@ -113,6 +113,7 @@ class LlamaCpp:
     notable = ("--flash-attn", "--cache-type-k", "--n-gpu-layers")
     layouts = ("gguf",)
     opens_unasked = False
+    reuses_connections = False  # an idle connection holds one of its few threads for 5 s (cpp-httplib)
     share_covers_activations = False
     log_form = LOG
 

@@ -103,6 +103,7 @@ class SgLang:
     )
     layouts = ("transformers",)
     opens_unasked = False
+    reuses_connections = True
     share_covers_activations = False
     log_form = LOG
 

@@ -132,6 +132,7 @@ class Vllm:
     )
     layouts = ("transformers", "mistral")
     opens_unasked = True  # without --host it listens on every address
+    reuses_connections = True
     share_covers_activations = True
     log_form = LOG
 

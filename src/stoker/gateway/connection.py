@@ -15,13 +15,15 @@ from stoker.gateway.refusals import refuse
 
 HEAD_LIMIT_BYTES = 64 * 1024
 IDLE_LIMIT_S = 75.0
+BODY_BYTES_PER_S = 8 * 1024  # what a body's sender may take longer than its limit for, that a slow line is no attack
+TICKS = 10  # looks at the clock within the shortest limit; a timer for every request would cost more than its parsing
 LINGER_S = 5.0
 LINGER_BYTES = 256 * 1024**2
-WRITE_BUFFER_BYTES = 256 * 1024
+WRITE_BUFFER_BYTES = 64 * 1024
 
 
 class Limits(NamedTuple):
-    """How much and how long a client may take."""
+    """How much and how long a client may take; a body that comes at `BODY_BYTES_PER_S` may take longer than `body_s`."""
 
     body_bytes: int
     head_s: float
@@ -38,7 +40,9 @@ class ClientConnection(asyncio.Protocol):
         self._limits = limits
         self._register = register
         self._loop = asyncio.get_running_loop()
+        self._tick_s = min(limits.head_s, limits.body_s) / TICKS
         self._timer: asyncio.TimerHandle | None = None
+        self._deadline: float | None = None
         self._waiting: deque[Request | _Refused] = deque()
         self._exchange: Exchange | None = None
         self._ignored_bytes: int | None = None
@@ -52,8 +56,7 @@ class ClientConnection(asyncio.Protocol):
         self._in_body = False
         self._url = b""
         self._headers: Headers = []
-        self._body: list[bytes] = []
-        self._body_bytes = 0
+        self._body = bytearray()
 
     # What the event loop tells.
 
@@ -88,6 +91,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tells whoever writes the reply that the client has left."""
+        self._deadline = None
         self._disarm()
         self._register(self, False)
         if self._exchange is not None:
@@ -141,10 +145,11 @@ class ClientConnection(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
         self._idle_bytes = 0
-        self._body_bytes += len(body)
-        if self._body_bytes > self._limits.body_bytes:
+        self._body += body
+        if len(self._body) > self._limits.body_bytes:
             raise self._too_large()
-        self._body.append(body)
+        if self._deadline is not None:
+            self._deadline += len(body) / BODY_BYTES_PER_S
 
     def _too_large(self) -> _Refused:
         limit_mib = self._limits.body_bytes / 1024**2
@@ -153,7 +158,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """A whole request is there; it waits for its turn if another is being answered."""
-        self._disarm()
+        self._deadline = None
         self._in_message = False
         self._idle_bytes = 0
         request = self._request()
@@ -175,9 +180,10 @@ class ClientConnection(asyncio.Protocol):
             path=unquote(target.decode("latin-1")),
             query=query,
             headers=self._headers,
-            body=b"".join(self._body),
+            body=self._body,
             http_version=self._parser.get_http_version(),
             keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
+            target=target,
         )
 
     # What is replied.
@@ -227,7 +233,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _refuse(self, refusal: _Refused) -> None:
         """Answers a request that could not be read, when its turn comes; nothing is read after it."""
-        self._disarm()
+        self._deadline = None
         self._ignored_bytes = 0
         self._line_up(refusal)
 
@@ -236,7 +242,8 @@ class ClientConnection(asyncio.Protocol):
         self._transport.resume_reading()
         request = Request("GET", "", b"", [], b"", "1.1", keep_alive=False)
         refuse(Exchange(request, _Last(self._transport), []), refusal.status, refusal.code, refusal.message)
-        self._arm(LINGER_S, self._transport.abort)
+        self._disarm()
+        self._timer = self._loop.call_later(LINGER_S, self._transport.abort)
 
     def _ignore(self, size_bytes: int) -> None:
         self._ignored_bytes = (self._ignored_bytes or 0) + size_bytes
@@ -246,17 +253,21 @@ class ClientConnection(asyncio.Protocol):
     def _limit(self, limit_s: float) -> None:
         """Limits how long the client may take for what comes next, unless it is us who do not read on."""
         if not self._waiting:
-            self._arm(limit_s, self._end_waiting)
+            self._deadline = self._loop.time() + limit_s
+            if self._timer is None:
+                self._timer = self._loop.call_later(self._tick_s, self._tick)
 
-    def _end_waiting(self) -> None:
-        if self._exchange is None:
+    def _tick(self) -> None:
+        self._timer = None
+        if self._deadline is None:
+            return
+        left_s = self._deadline - self._loop.time()
+        if left_s > 0:
+            self._timer = self._loop.call_later(min(self._tick_s, left_s + 0.001), self._tick)
+        elif self._exchange is None:
             self._transport.close()
         else:
             self._refuse(_Refused(408, "request_too_slow", "The rest of the request did not come in time."))
-
-    def _arm(self, limit_s: float, then: Callable[[], None]) -> None:
-        self._disarm()
-        self._timer = self._loop.call_later(limit_s, then)
 
     def _disarm(self) -> None:
         if self._timer is not None:

@@ -19,6 +19,7 @@ from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.exchange import Exchange
 from stoker.gateway.hosts import known_hosts, normalise
 from stoker.gateway.metrics import GatewayMetrics
+from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import BAD_REQUEST, JSON, refuse
 from stoker.gateway.relay import Relay, identity
 from stoker.records import Endpoint, State
@@ -79,6 +80,7 @@ class Door:
         self._relays: defaultdict[str, set[Relay]] = defaultdict(set)
         self._heard_at: defaultdict[str, float] = defaultdict(float)
         self._tasks: asyncio.TaskGroup | None = None
+        self._pool = Pool()
 
     def in_flight(self, service: str) -> int:
         """Returns how many requests a service is answering."""
@@ -108,6 +110,7 @@ class Door:
 
     def cut_all(self) -> None:
         """Cuts every connection that is left."""
+        self._pool.close()
         for connection in list(self._connections):
             connection.cut()
 
@@ -207,7 +210,8 @@ class Door:
         self._in_flight[service] += 1
         exchange.extra = identity(endpoint, exchange.extra[0][1])
 
-        relay = Relay(exchange, endpoint, endpoint.key or self._keys.engine, self._config.engine_silence_limit_s)
+        key = endpoint.key or self._keys.engine
+        relay = Relay(exchange, endpoint, key, self._config.engine_silence_limit_s, self._pool)
 
         def done() -> None:
             self._in_flight[service] -= 1
@@ -217,7 +221,8 @@ class Door:
 
         exchange.on_done = done
         self._relays[service].add(relay)
-        self._spawn(relay.run(), exchange)
+        if not relay.begin():
+            self._spawn(relay.run(), exchange)
 
     def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
         if self._tasks is None:

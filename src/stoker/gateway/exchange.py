@@ -13,15 +13,16 @@ REASONS = {status.value: status.phrase.encode() for status in http.HTTPStatus}
 
 
 class Request(NamedTuple):
-    """A whole request; header names are lower case."""
+    """A whole request; header names are lower case, `target` is what was asked for as it was written."""
 
     method: str
     path: str
     query: bytes
     headers: Headers
-    body: bytes
+    body: bytes | bytearray
     http_version: str
     keep_alive: bool
+    target: bytes = b""
 
     def header(self, name: bytes) -> bytes | None:
         """Returns the first header of that name."""
@@ -60,6 +61,7 @@ class Exchange:
         self._wire = wire
         self.extra = extra
         self._chunked = False
+        self._as_it_comes = False
         self._silent = request.method == "HEAD"  # or a status that has no body
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
@@ -88,11 +90,27 @@ class Exchange:
         if data and not self._silent and not self.done:
             self._wire.write(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
 
+    @property
+    def takes_chunks(self) -> bool:
+        """Tells whether a body in chunks may be passed on as it comes; asked after `start`."""
+        return self._chunked
+
+    def write_chunks(self, data: bytes) -> None:
+        """Sends what is in chunks already, the last one included."""
+        self._as_it_comes = True
+        if data and not self.done:
+            self._wire.write(data)
+
+    def end_chunks(self, closing: bytes) -> None:
+        """Ends the chunk that broke off, so that more can be written."""
+        self.write_chunks(closing)
+        self._as_it_comes = False
+
     def end(self) -> None:
         """Ends the reply cleanly."""
         if not self.done:
             self._close()
-            if self._chunked:
+            if self._chunked and not self._as_it_comes:
                 self._wire.write(b"0\r\n\r\n")
             sized = self._chunked or self.request.http_version == "1.1"
             self._wire.finish(self.request.keep_alive and sized)

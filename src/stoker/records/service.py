@@ -126,7 +126,10 @@ class Proof(Record, frozen=True):
 
 
 class Endpoint(Record, frozen=True):
-    """Where an engine answers, and for whom; `key` is what it asks for where that is not Stoker's own."""
+    """Where an engine answers, and for whom; `key` is what it asks for where that is not Stoker's own.
+
+    `reuses_connections`: a connection may be kept for a next request, which costs this engine nothing.
+    """
 
     service: str
     model: str
@@ -135,3 +138,4 @@ class Endpoint(Record, frozen=True):
     host: str
     port: int
     key: str | None = None
+    reuses_connections: bool = True

@@ -97,7 +97,8 @@ class Hands:
             return None
         plan = self.plan
         key = self.running.key if isinstance(self.running, Keyed) else None
-        return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port, key)
+        reuses = not plan.is_engine or find(plan.engine).reuses_connections
+        return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port, key, reuses)
 
     @property
     def need_bytes(self) -> int:

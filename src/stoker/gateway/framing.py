@@ -1,0 +1,150 @@
+"""Follows a reply's body as it comes, so that it can be passed on as it is and its end is still known to the byte."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+ONE_CHUNK = re.compile(rb"([1-9a-fA-F][0-9a-fA-F]{0,14})\r\n")
+SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
+LINE_LIMIT_BYTES = 8 * 1024
+CRLF = b"\r\n"
+
+
+class BrokenFraming(Exception):
+    """The engine's bytes are not HTTP."""
+
+
+class Body(Protocol):
+    """One reply's body. `rest` is what came after its end, which nobody asked for."""
+
+    done: bool
+    rest: bytes
+
+    def feed(self, data: bytes) -> bytes:
+        """Returns what of this and of what was held back may be passed on as it is; raises BrokenFraming."""
+
+    def decode(self, data: bytes) -> bytes:
+        """Returns what it carries, without framing; a body is either fed or decoded. Raises BrokenFraming."""
+
+
+class ChunkedBody:
+    """A body in chunks (RFC 9112, 7.1). A line that has not come whole is held back, so that a break falls between lines."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.rest = b""
+        self._held = b""
+        self._left = 0  # of the chunk that is under way, with the line end that closes it
+        self._in_trailer = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Returns what may be passed on, chunk sizes and trailers included."""
+        if not (self._left or self._held or self._in_trailer) and _is_one_chunk(data):
+            return data  # as an engine writes one event: most of all that ever comes
+        if self._held:
+            data, self._held = self._held + data, b""
+        at, size = self._left, len(data)
+        if at > size:
+            self._left -= size
+            return data
+        while at < size and not self.done:
+            line, after = self._line(data, at)
+            if line is None:
+                break
+            at = self._read(line, after)
+        if at > size:
+            self._left, at = at - size, size
+            return data
+        self._left = 0
+        return self._cut(data, at)
+
+    def decode(self, data: bytes) -> bytes:
+        """Returns what the chunks hold."""
+        if self._held:
+            data, self._held = self._held + data, b""
+        pieces, at, size = [], 0, len(data)
+        while at < size and not self.done:
+            if self._left:
+                pieces.append(data[at : at + max(0, self._left - len(CRLF))])
+                taken = min(self._left, size - at)
+                self._left, at = self._left - taken, at + taken
+                continue
+            line, after = self._line(data, at)
+            if line is None:
+                break
+            self._left, at = self._read(line, after) - after, after
+        self._cut(data, at)
+        return b"".join(pieces)
+
+    def closing(self) -> bytes:
+        """Returns what ends the chunk under way, for a reply that broke in it: empty lines, which SSE passes over."""
+        if not self._left:
+            return b""
+        missing = CRLF[-self._left :] if self._left < len(CRLF) else b"\n" * (self._left - len(CRLF)) + CRLF
+        self._left = 0
+        return missing
+
+    def _line(self, data: bytes, at: int) -> tuple[bytes | None, int]:
+        end = data.find(CRLF, at)
+        if max(end, len(data)) - at > LINE_LIMIT_BYTES and not at <= end <= at + LINE_LIMIT_BYTES:
+            raise BrokenFraming("a chunk's size that does not end")
+        return (None, at) if end < 0 else (data[at:end], end + len(CRLF))
+
+    def _read(self, line: bytes, after: int) -> int:
+        """Takes a line's meaning; returns where the next line begins."""
+        if self._in_trailer:
+            self.done = not line
+            return after
+        found = SIZE_LINE.fullmatch(line)
+        if found is None:
+            raise BrokenFraming(f"{line[:40]!r} is no chunk's size")
+        length = int(found[1], 16)
+        self._in_trailer = not length
+        return after + length + len(CRLF) if length else after
+
+    def _cut(self, data: bytes, at: int) -> bytes:
+        if at == len(data):
+            return data
+        if self.done:
+            self.rest = data[at:]
+        else:
+            self._held = data[at:]
+        return data[:at]
+
+
+def _is_one_chunk(data: bytes) -> bool:
+    found = ONE_CHUNK.match(data)
+    return found is not None and found.end() + int(found[1], 16) + len(CRLF) == len(data)
+
+
+class SizedBody:
+    """A body of a length that was said."""
+
+    def __init__(self, length_bytes: int) -> None:
+        self.done = not length_bytes
+        self.rest = b""
+        self._left = length_bytes
+
+    def feed(self, data: bytes) -> bytes:
+        """Returns what belongs to it."""
+        if len(data) > self._left:
+            data, self.rest = data[: self._left], data[self._left :]
+        self._left -= len(data)
+        self.done = not self._left
+        return data
+
+    decode = feed
+
+
+class OpenBody:
+    """A body that ends with its connection."""
+
+    done = False
+    rest = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Returns all of it."""
+        return data
+
+    decode = feed

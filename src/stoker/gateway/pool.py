@@ -1,0 +1,140 @@
+"""Connections to engines: opened when needed, kept for the next request for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import Protocol, cast
+
+from stoker.records import Endpoint
+
+CONNECT_TRIES = 2
+CONNECT_LIMIT_S = 5.0
+# Engines that keep connections close them after 5 s (uvicorn under vLLM and SGLang). One that is reused well before cannot
+# be closing just then, so no request goes out on a connection of which nobody could say whether it was still read.
+REUSE_LIMIT_S = 2.0
+WRITE_BUFFER_BYTES = 64 * 1024
+Address = tuple[str, int]
+
+
+class Asker(Protocol):
+    """Whoever has a request under way on a connection."""
+
+    def received(self, data: bytes) -> None:
+        """Takes bytes of the reply as they come."""
+
+    def lost(self, error: Exception | None) -> None:
+        """Learns that the connection has ended."""
+
+
+class EngineConnection(asyncio.Protocol):
+    """One connection to an engine, for one request at a time."""
+
+    def __init__(self, address: Address, pool: Pool) -> None:
+        self.address = address
+        self.idle_since = 0.0
+        self._pool = pool
+        self._asker: Asker | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keeps what bytes are written to."""
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+
+    def ask(self, asker: Asker, *pieces: bytes | bytearray) -> None:
+        """Sends a request; what comes from now on is its reply."""
+        self._asker = asker
+        for piece in pieces:
+            self.transport.write(piece)
+
+    def data_received(self, data: bytes) -> None:
+        """Passes the reply on; an engine that speaks unasked is not spoken to any more."""
+        if self._asker is not None:
+            self._asker.received(data)
+        else:
+            self.drop()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tells whoever waits for the reply."""
+        self._pool.forget(self)
+        asker, self._asker = self._asker, None
+        if asker is not None:
+            asker.lost(error)
+
+    def give_back(self) -> None:
+        """Ends the request and keeps the connection for another."""
+        self._asker = None
+        self._pool.keep(self)
+
+    def close(self) -> None:
+        """Ends the request and the connection, after what is still to be written."""
+        self._asker = None
+        self.transport.close()
+
+    def drop(self) -> None:
+        """Cuts the connection, so that the engine sees at once that nobody waits any more."""
+        self._asker = None
+        self.transport.abort()
+
+
+class Pool:
+    """The connections that are kept for a next request."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._idle: defaultdict[Address, list[EngineConnection]] = defaultdict(list)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self, endpoint: Endpoint) -> EngineConnection | None:
+        """Returns the connection that was used last, if it may still be used."""
+        idle, oldest = self._idle.get((endpoint.host, endpoint.port)), self._loop.time() - REUSE_LIMIT_S
+        while idle:
+            connection = idle.pop()
+            if connection.idle_since > oldest and not connection.transport.is_closing():
+                return connection
+            connection.drop()
+        return None
+
+    async def connect(self, endpoint: Endpoint) -> EngineConnection:
+        """Opens a connection; raises OSError after a second failure. Nothing was sent, so a second try does nothing twice."""
+        address = (endpoint.host, endpoint.port)
+        for _ in range(CONNECT_TRIES - 1):
+            try:
+                return await self._open(address)
+            except OSError:
+                continue
+        return await self._open(address)
+
+    async def _open(self, address: Address) -> EngineConnection:
+        async with asyncio.timeout(CONNECT_LIMIT_S):
+            return (await self._loop.create_connection(lambda: EngineConnection(address, self), *address))[1]
+
+    def keep(self, connection: EngineConnection) -> None:
+        """Keeps a connection whose reply is whole."""
+        connection.idle_since = self._loop.time()
+        self._idle[connection.address].append(connection)
+        if self._timer is None:
+            self._timer = self._loop.call_later(REUSE_LIMIT_S, self._sweep)
+
+    def forget(self, connection: EngineConnection) -> None:
+        """Learns that a connection has ended."""
+        idle = self._idle.get(connection.address)
+        if idle and connection in idle:
+            idle.remove(connection)
+
+    def _sweep(self) -> None:
+        oldest = self._loop.time() - REUSE_LIMIT_S
+        for address, idle in list(self._idle.items()):
+            for connection in [one for one in idle if one.idle_since <= oldest]:
+                idle.remove(connection)
+                connection.close()
+            if not idle:
+                del self._idle[address]
+        self._timer = self._loop.call_later(REUSE_LIMIT_S, self._sweep) if self._idle else None
+
+    def close(self) -> None:
+        """Closes all that are kept."""
+        for idle in self._idle.values():
+            for connection in idle:
+                connection.close()
+        self._idle.clear()
