@@ -63,6 +63,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begins to wait for a request."""
         self._transport = cast(asyncio.Transport, transport)
+        self.write = self._transport.write
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._register(self, True)
         self._limit(self._limits.head_s)
@@ -197,10 +198,6 @@ class ClientConnection(asyncio.Protocol):
         if self._paused:
             exchange.pause()
         self._handle(exchange)
-
-    def write(self, data: bytes) -> None:
-        """Sends bytes to the client."""
-        self._transport.write(data)
 
     def finish(self, keep_alive: bool) -> None:
         """Ends a reply and turns to the next request, or closes."""

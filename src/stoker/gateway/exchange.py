@@ -90,21 +90,16 @@ class Exchange:
         if data and not self._silent and not self.done:
             self._wire.write(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
 
-    @property
-    def takes_chunks(self) -> bool:
-        """Tells whether a body in chunks may be passed on as it comes; asked after `start`."""
-        return self._chunked
-
-    def write_chunks(self, data: bytes) -> None:
-        """Sends what is in chunks already, the last one included."""
-        self._as_it_comes = True
-        if data and not self.done:
-            self._wire.write(data)
+    def chunk_writer(self) -> Callable[[bytes], None] | None:
+        """Returns what sends a body that is in chunks already, the last one included; None where the client takes none."""
+        self._as_it_comes = self._chunked
+        return self._wire.write if self._chunked else None
 
     def end_chunks(self, closing: bytes) -> None:
         """Ends the chunk that broke off, so that more can be written."""
-        self.write_chunks(closing)
-        self._as_it_comes = False
+        if self._as_it_comes:
+            self._wire.write(closing)
+            self._as_it_comes = False
 
     def end(self) -> None:
         """Ends the reply cleanly."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-ONE_CHUNK = re.compile(rb"([1-9a-fA-F][0-9a-fA-F]{0,14})\r\n")
+ONE_CHUNK = re.compile(rb"([1-9a-fA-F][0-9a-fA-F]{0,14})\r\n").match
 SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
 LINE_LIMIT_BYTES = 8 * 1024
 CRLF = b"\r\n"
@@ -37,11 +37,19 @@ class ChunkedBody:
         self._held = b""
         self._left = 0  # of the chunk that is under way, with the line end that closes it
         self._in_trailer = False
+        self._is_between = True  # none of the three
 
     def feed(self, data: bytes) -> bytes:
         """Returns what may be passed on, chunk sizes and trailers included."""
-        if not (self._left or self._held or self._in_trailer) and _is_one_chunk(data):
-            return data  # as an engine writes one event: most of all that ever comes
+        if self._is_between:  # one event as an engine writes it, which is most of all that ever comes
+            found = ONE_CHUNK(data)
+            if found is not None and found.end() + int(found[1], 16) + len(CRLF) == len(data):
+                return data
+        passed = self._walk(data)
+        self._is_between = not (self._left or self._held or self._in_trailer)
+        return passed
+
+    def _walk(self, data: bytes) -> bytes:
         if self._held:
             data, self._held = self._held + data, b""
         at, size = self._left, len(data)
@@ -111,11 +119,6 @@ class ChunkedBody:
         else:
             self._held = data[at:]
         return data[:at]
-
-
-def _is_one_chunk(data: bytes) -> bool:
-    found = ONE_CHUNK.match(data)
-    return found is not None and found.end() + int(found[1], 16) + len(CRLF) == len(data)
 
 
 class SizedBody:

@@ -96,7 +96,7 @@ class Pool:
         return None
 
     async def connect(self, endpoint: Endpoint) -> EngineConnection:
-        """Opens a connection; raises OSError after a second failure. Nothing was sent, so a second try does nothing twice."""
+        """Opens a connection; raises OSError after a second failure. Nothing was sent, so none is done twice."""
         address = (endpoint.host, endpoint.port)
         for _ in range(CONNECT_TRIES - 1):
             try:

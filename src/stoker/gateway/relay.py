@@ -39,7 +39,8 @@ class Relay:
         self._tail = b""
         self._before = b""
         self._timer: asyncio.TimerHandle | None = None
-        self._pass_on: Callable[[bytes], None] = self._pass_decoded
+        self._take: Callable[[bytes], bytes]  # what of the reply's bytes goes on, and how: known with its head
+        self._write: Callable[[bytes], None]
         self.heard_at = self._now()
         self.first_at: float | None = None
         exchange.on_gone = self.abort
@@ -92,45 +93,38 @@ class Relay:
         try:
             if self._reply is None:
                 data = self._begin_reply(data)
-            if data or self._reply is not None:
-                self._continue(data)
+                if self._reply is None:
+                    return
+                if data:
+                    self.first_at = self.heard_at
+            elif self.first_at is None:
+                self.first_at = self.heard_at
+            self._before, self._tail = self._tail, data
+            self._write(self._take(data))
+            if self._reply.body.done:
+                self._finish(self._reply)
         except BrokenFraming as problem:
             self._break(502, "engine_malformed", f"The engine of {self._endpoint.service} broke HTTP: {problem}.")
             self.abort()
 
     def _begin_reply(self, data: bytes) -> bytes:
         """Passes the head on once it is there, with the names of who answered; returns what came of the body."""
-        while (parts := split_head(self._held + data)) is not None:
-            self._held = b""
+        data, self._held = self._held + data, b""
+        while (parts := split_head(data)) is not None:
             head, data = parts
             reply = read_head(head, self._exchange.request.method)
             if reply.status not in INTERIM:
                 self._start(reply)
                 return data
-        self._held += data
+        self._held = data
         return b""
 
     def _start(self, reply: ReplyHead) -> None:
         self._reply = reply
-        chunked = isinstance(reply.body, ChunkedBody)
         self._exchange.start(reply.status, reply.headers, reply.length)
-        if not chunked or self._exchange.takes_chunks:
-            self._pass_on = self._pass_raw if chunked else self._pass_decoded
-
-    def _continue(self, data: bytes) -> None:
-        if data:
-            if self.first_at is None:
-                self.first_at = self.heard_at
-            self._before, self._tail = self._tail, data
-            self._pass_on(data)
-        if self._reply is not None and self._reply.body.done:
-            self._finish(self._reply)
-
-    def _pass_raw(self, data: bytes) -> None:
-        self._exchange.write_chunks(self._reply.body.feed(data))  # type: ignore[union-attr]
-
-    def _pass_decoded(self, data: bytes) -> None:
-        self._exchange.write(self._reply.body.decode(data))  # type: ignore[union-attr]
+        as_it_comes = self._exchange.chunk_writer() if isinstance(reply.body, ChunkedBody) else None
+        self._take = reply.body.feed if as_it_comes else reply.body.decode
+        self._write = as_it_comes or self._exchange.write
 
     def _finish(self, reply: ReplyHead) -> None:
         self._disarm()
