@@ -71,7 +71,10 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parses what came; what is malformed or too large is refused, what follows a last request is ignored."""
         if self._ignored_bytes is not None:
-            self._ignore(len(data))
+            if self._exchange is not None and self._exchange.on_bytes is not None:
+                self._exchange.on_bytes(data)
+            else:
+                self._ignore(len(data))
             return
         self._idle_bytes += len(data)  # set to 0 by whatever the parser finds in it
         try:
@@ -185,6 +188,7 @@ class ClientConnection(asyncio.Protocol):
             http_version=self._parser.get_http_version(),
             keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
             target=target,
+            is_websocket=self._parser.should_upgrade() and (b"upgrade", b"websocket") in self._headers,
         )
 
     # What is replied.
@@ -213,6 +217,10 @@ class ClientConnection(asyncio.Protocol):
     def _next_if_idle(self) -> None:
         if self._exchange is None and self._waiting and not self._transport.is_closing():
             self._next()
+
+    def hold(self, is_full: bool) -> None:
+        """Reads no more from the client until there is room for it again."""
+        (self._transport.pause_reading if is_full else self._transport.resume_reading)()
 
     def abort(self) -> None:
         """Cuts the connection."""
@@ -280,6 +288,9 @@ class _Last:
 
     def finish(self, keep_alive: bool) -> None:
         """Leaves the closing to the connection."""
+
+    def hold(self, is_full: bool) -> None:
+        """Leaves what comes to the connection."""
 
     def abort(self) -> None:
         """Leaves the closing to the connection."""

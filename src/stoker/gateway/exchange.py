@@ -8,12 +8,16 @@ from typing import NamedTuple, Protocol
 
 Headers = list[tuple[bytes, bytes]]
 
+EVENTS = b"text/event-stream; charset=utf-8"
 BODILESS = frozenset({204, 304})
 REASONS = {status.value: status.phrase.encode() for status in http.HTTPStatus}
 
 
 class Request(NamedTuple):
-    """A whole request; header names are lower case, `target` is what was asked for as it was written."""
+    """A whole request; header names are lower case, `target` is what was asked for as it was written.
+
+    `is_websocket`: it offers to go on as a WebSocket.
+    """
 
     method: str
     path: str
@@ -23,6 +27,7 @@ class Request(NamedTuple):
     http_version: str
     keep_alive: bool
     target: bytes = b""
+    is_websocket: bool = False
 
     def header(self, name: bytes) -> bytes | None:
         """Returns the first header of that name."""
@@ -37,6 +42,9 @@ class Wire(Protocol):
 
     def finish(self, keep_alive: bool) -> None:
         """Ends the reply; the next request may come if `keep_alive`."""
+
+    def hold(self, is_full: bool) -> None:
+        """Reads no more from the client until there is room for it again."""
 
     def abort(self) -> None:
         """Cuts the connection, so that the client sees that the reply is not whole."""
@@ -57,15 +65,29 @@ class Exchange:
         self.on_pause: Callable[[], None] = _nothing
         self.on_resume: Callable[[], None] = _nothing
         self.on_done: Callable[[], None] = _nothing
+        self.on_bytes: Callable[[bytes], None] | None = None  # a tunnel's: what the client sends after its request
         self.paused = False
         self._wire = wire
         self.extra = extra
         self._chunked = False
         self._as_it_comes = False
+        self._said_early = False
+        self._late_error: bytearray | None = None
         self._silent = request.method == "HEAD"  # or a status that has no body
+
+    def say(self, comment: str) -> None:
+        """Sends a comment to a client that waits for a stream; from now on an error comes as an event of that stream."""
+        if self.status is None:
+            self.start(200, [(b"content-type", EVENTS), (b"cache-control", b"no-cache")], None)
+            self._said_early = True
+        self.write(b": %s\n\n" % comment.encode())
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head; `length` None means a body of unknown length."""
+        if self._said_early:
+            self.status = status
+            self._late_error = None if status == http.HTTPStatus.OK else bytearray()
+            return
         self.status = status
         bodiless = status in BODILESS
         self._silent = self._silent or bodiless
@@ -87,13 +109,27 @@ class Exchange:
 
     def write(self, data: bytes) -> None:
         """Sends a piece of the body."""
-        if data and not self._silent and not self.done:
+        if self._late_error is not None:
+            self._late_error += data
+        elif data and not self._silent and not self.done:
             self._wire.write(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
 
     def chunk_writer(self) -> Callable[[bytes], None] | None:
         """Returns what sends a body that is in chunks already, the last one included; None where the client takes none."""
-        self._as_it_comes = self._chunked
-        return self._wire.write if self._chunked else None
+        self._as_it_comes = self._chunked and not self._said_early
+        return self._wire.write if self._as_it_comes else None
+
+    def open_tunnel(self, headers: Headers, on_bytes: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        """Passes bytes on as they come from here on, both ways; returns what sends to the client."""
+        self.status, self.on_bytes = 101, on_bytes
+        lines = [b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"]
+        lines += [b"%s: %s\r\n" % pair for pair in (*headers, *self.extra)]
+        self._wire.write(b"".join((*lines, b"\r\n")))
+        return self._wire.write
+
+    def hold(self, is_full: bool) -> None:
+        """Holds the client back while what it sends has nowhere to go."""
+        self._wire.hold(is_full)
 
     def end_chunks(self, closing: bytes) -> None:
         """Ends the chunk that broke off, so that more can be written."""
@@ -104,6 +140,9 @@ class Exchange:
     def end(self) -> None:
         """Ends the reply cleanly."""
         if not self.done:
+            if self._late_error is not None:
+                lines, self._late_error = bytes(self._late_error).splitlines(), None
+                self.write(b"".join(b"data: %s\n" % line for line in lines) + b"\n")
             self._close()
             if self._chunked and not self._as_it_comes:
                 self._wire.write(b"0\r\n\r\n")

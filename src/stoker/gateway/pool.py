@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from stoker.records import Endpoint
@@ -33,6 +34,7 @@ class EngineConnection(asyncio.Protocol):
     def __init__(self, address: Address, pool: Pool) -> None:
         self.address = address
         self.idle_since = 0.0
+        self.on_full: Callable[[bool], None] | None = None  # a tunnel's: the engine takes no more for now, or again
         self._pool = pool
         self._asker: Asker | None = None
 
@@ -46,6 +48,16 @@ class EngineConnection(asyncio.Protocol):
         self._asker = asker
         for piece in pieces:
             self.transport.write(piece)
+
+    def pause_writing(self) -> None:
+        """The engine reads more slowly than a tunnel's client writes."""
+        if self.on_full is not None:
+            self.on_full(True)
+
+    def resume_writing(self) -> None:
+        """The engine has caught up."""
+        if self.on_full is not None:
+            self.on_full(False)
 
     def data_received(self, data: bytes) -> None:
         """Passes the reply on; an engine that speaks unasked is not spoken to any more."""

@@ -12,7 +12,8 @@ from stoker.gateway.refusals import error_event, refuse
 from stoker.gateway.reply_head import HOP_BY_HOP, ReplyHead, read_head, split_head
 from stoker.records import Endpoint
 
-INTERIM = range(100, 200)
+SWITCHED = 101
+INTERIM = frozenset(range(100, 200)) - {SWITCHED}
 TAIL_BYTES = 4 * 1024
 NOT_FORWARDED = HOP_BY_HOP | {
     b"host", b"authorization", b"content-length", b"expect", b"cookie", b"origin", b"x-api-key",
@@ -121,6 +122,12 @@ class Relay:
 
     def _start(self, reply: ReplyHead) -> None:
         self._reply = reply
+        if reply.status == SWITCHED and self._connection is not None:
+            self._disarm()  # who speaks when is theirs to agree on
+            self._connection.on_full = self._exchange.hold
+            self._take = reply.body.feed
+            self._write = self._exchange.open_tunnel(reply.headers, self._connection.transport.write)
+            return
         self._exchange.start(reply.status, reply.headers, reply.length)
         as_it_comes = self._exchange.chunk_writer() if isinstance(reply.body, ChunkedBody) else None
         self._take = reply.body.feed if as_it_comes else reply.body.decode
@@ -189,9 +196,15 @@ def request_head(request: Request, endpoint: Endpoint, key: str) -> bytes:
         b"host: %s:%d" % (endpoint.host.encode(), endpoint.port),
         b"authorization: Bearer " + key.encode(),
         b"content-length: %d" % len(request.body),
-        b"connection: keep-alive" if endpoint.reuses_connections else b"connection: close",
+        _connection_line(request, endpoint),
     ]
     return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _connection_line(request: Request, endpoint: Endpoint) -> bytes:
+    if request.is_websocket:
+        return b"connection: Upgrade\r\nupgrade: websocket"
+    return b"connection: keep-alive" if endpoint.reuses_connections else b"connection: close"
 
 
 def identity(endpoint: Endpoint, request_id: bytes) -> Headers:
