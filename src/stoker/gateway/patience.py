@@ -1,0 +1,52 @@
+"""Waits with a client for a service that is being started, and keeps its connection alive meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from stoker.gateway.directory import Entry
+from stoker.gateway.exchange import Exchange, Request
+
+WAIT_HEADER = b"x-stoker-wait"
+SAYS_EVERY_S = 10.0  # proxies and clients give a silent connection up after 30 to 60 s
+
+
+def wait_limit_s(request: Request, most_s: float) -> float:
+    """Returns how long a client waits for a start: what its `x-stoker-wait` says in seconds, at most what is allowed."""
+    said = request.header(WAIT_HEADER)
+    try:
+        return most_s if said is None else max(0.0, min(most_s, float(said)))
+    except ValueError:
+        return most_s
+
+
+class Patience:
+    """One client that waits. A stream's client is told every now and then how far it is, in comments that clients pass over."""
+
+    def __init__(self, exchange: Exchange, is_stream: bool, look: Callable[[], Entry]) -> None:
+        self._exchange = exchange
+        self._is_stream = is_stream
+        self._look = look
+
+    async def during(self, start: Coroutine[None, None, None]) -> None:
+        """Returns once the start is over, as it ends; raises what it raises. A client that leaves ends the waiting alone."""
+        loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(start)
+        left: asyncio.Future[None] = loop.create_future()
+        self._exchange.on_gone = lambda: left.done() or left.set_result(None)
+        try:
+            while not task.done() and not self._exchange.done:
+                await asyncio.wait((task, left), timeout=SAYS_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
+                if not task.done() and not self._exchange.done and self._is_stream:
+                    self._exchange.say(_progress(self._look()))
+            if task.done():
+                await task
+        finally:
+            task.cancel()
+
+
+def _progress(entry: Entry) -> str:
+    waits = f", waits for {entry.waits_for}" if entry.waits_for else ""
+    expected = f"; a start takes about {entry.expected_s:.0f} s" if entry.expected_s is not None else ""
+    return f"{entry.service} is {entry.state}: {entry.why}{waits}{expected}".replace("\r", " ").replace("\n", " ")

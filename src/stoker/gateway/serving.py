@@ -1,0 +1,204 @@
+"""Brings requests to the engines: finds who answers, waits for its start and for a turn, and sends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Coroutine
+from functools import partial
+
+from stoker.config import GatewayConfig
+from stoker.errors import StokerError
+from stoker.gateway.admission import Claim, Line, Places, Ticket
+from stoker.gateway.asked import Asked, read_asked
+from stoker.gateway.chain import chain_of
+from stoker.gateway.directory import Directory, Entry
+from stoker.gateway.exchange import Exchange
+from stoker.gateway.filtered import filter_exchange
+from stoker.gateway.keyring import Caller, out_of_scope
+from stoker.gateway.meter import refuse_denied
+from stoker.gateway.metrics import GatewayMetrics
+from stoker.gateway.on_demand import find_or_refuse, name_real_model, refuse_unready, refuse_unstarted
+from stoker.gateway.patience import Patience, wait_limit_s
+from stoker.gateway.pool import Pool
+from stoker.gateway.refusals import refuse
+from stoker.gateway.relay import Relay, identity
+from stoker.gateway.tail import read_counted, read_model
+from stoker.gateway.token_count import count_tokens
+from stoker.records import Endpoint
+
+RETRY_BUSY_S = 5
+Spawn = Callable[[Coroutine[None, None, None], Exchange], None]
+
+
+class Errand:
+    """One request on its way: who asks, for what, of whom."""
+
+    def __init__(self, exchange: Exchange, caller: Caller, entry: Entry, asked: Asked) -> None:
+        self.exchange = exchange
+        self.caller = caller
+        self.entry = entry
+        self.asked = asked
+        self.ticket: Ticket | None = None
+        self.relay: Relay | None = None
+
+
+class Serving:
+    """All requests to engines, and what is known of them while they run."""
+
+    def __init__(
+        self, config: GatewayConfig, directory: Directory, metrics: GatewayMetrics, engine_key: str, spawn: Spawn
+    ) -> None:
+        self._config = config
+        self._directory = directory
+        self._metrics = metrics
+        self._engine_key = engine_key
+        self._spawn = spawn
+        self._pool = Pool()
+        self._lines: dict[str, Line] = {}
+        self._in_flight: Counter[str] = Counter()
+        self._relays: defaultdict[str, set[Relay]] = defaultdict(set)
+        self._heard_at: defaultdict[str, float] = defaultdict(float)
+
+    def in_flight(self, service: str) -> int:
+        """Returns how many requests a service's engine is answering."""
+        return self._in_flight[service]
+
+    def heard_at(self, service: str) -> float:
+        """Returns when a service's engine last sent something to a client, on the event loop's clock; 0 for never."""
+        return max(self._heard_at[service], *(relay.heard_at for relay in self._relays[service]), 0.0)
+
+    def close(self) -> None:
+        """Closes the connections that are kept."""
+        self._pool.close()
+
+    def ask_model(self, exchange: Exchange, caller: Caller) -> None:
+        """Sends a request to the model that its body names."""
+        asked = read_asked(exchange)
+        if asked is None:
+            return
+        if not caller.may_ask(asked.model):
+            refuse_denied(exchange, out_of_scope(caller, asked.model))
+            return
+        entry = find_or_refuse(exchange, self._directory, asked.model)
+        if entry is not None:
+            self._admit(Errand(exchange, caller, entry, asked))
+
+    def ask_service(self, exchange: Exchange, caller: Caller, service: str, path: str) -> None:
+        """Sends a request of any kind to a path of a service that the request's path names."""
+        entry = self._directory.find_service(service)
+        if entry is None:
+            refuse(exchange, 404, "unknown_service", f"There is no service `{service}` here.")
+        elif not caller.may_ask(entry.model):
+            refuse_denied(exchange, out_of_scope(caller, entry.model))
+        else:
+            target = b"/" + exchange.request.target.split(b"/", 3)[3]
+            exchange.request = exchange.request._replace(path=path, target=target)
+            self._admit(Errand(exchange, caller, entry, Asked(entry.model, False, 0)))
+
+    # On the way to the engine.
+
+    def _admit(self, errand: Errand) -> None:
+        entry, exchange = errand.entry, errand.exchange
+        if exchange.usage is not None:
+            exchange.usage.service, exchange.usage.model = entry.service, entry.alias_of or entry.model
+        if entry.endpoint is not None:
+            self._line_up(errand)
+        elif entry.on_demand and (limit_s := wait_limit_s(exchange.request, entry.limits.wait_s)):
+            self._spawn(self._await_start(errand, limit_s), exchange)
+        else:
+            refuse_unready(exchange, self._directory, entry)
+
+    async def _await_start(self, errand: Errand, limit_s: float) -> None:
+        """Waits with the client until the service is READY, or says after a while for when it may come again."""
+        exchange, entry = errand.exchange, errand.entry
+        patience = Patience(exchange, errand.asked.is_stream, lambda: self._now(entry))
+        try:
+            async with asyncio.timeout(limit_s):
+                await patience.during(self._directory.bring(entry.service))
+        except TimeoutError:
+            refuse_unready(exchange, self._directory, self._now(entry))
+        except StokerError as problem:
+            refuse_unstarted(exchange, self._now(entry), problem)
+        else:
+            errand.entry = self._now(entry)
+            if not exchange.done:
+                self._line_up(errand)
+
+    def _now(self, entry: Entry) -> Entry:
+        """Returns what is known of a service now, under the name that was asked for."""
+        now = self._directory.find_service(entry.service)
+        return entry if now is None else now._replace(model=entry.model, alias_of=entry.alias_of)
+
+    def _line_up(self, errand: Errand) -> None:
+        caller, entry, exchange = errand.caller, errand.entry, errand.exchange
+        line = self._line(entry)
+        claim = Claim(caller.name, caller.priority, caller.running, errand.asked.tokens)
+        errand.ticket = ticket = Ticket(claim, partial(self._take_turn, errand))
+        ended = exchange.on_done
+
+        def done() -> None:
+            self._end(errand)
+            line.leave(ticket)
+            ended()
+
+        exchange.on_done = done
+        if not line.enter(ticket):
+            headers = [(b"retry-after", str(RETRY_BUSY_S).encode()), (b"x-stoker-service", entry.service.encode())]
+            message = f"`{entry.model}` is busy: {line.why_waiting(claim)}, and no more may wait (waiting in stoker.toml)."
+            refuse(exchange, 429, "queue_full", message, kind="rate_limit_error", headers=headers)
+
+    def _line(self, entry: Entry) -> Line:
+        places = Places(entry.limits.running, entry.limits.waiting)
+        line = self._lines.get(entry.service)
+        if line is None:
+            line = self._lines[entry.service] = Line(places)
+        line.places = places
+        return line
+
+    def _take_turn(self, errand: Errand) -> None:
+        exchange = errand.exchange
+        if exchange.done:
+            return
+        entry = errand.entry = self._now(errand.entry)  # the wait may have been long
+        if entry.endpoint is None:
+            refuse_unready(exchange, self._directory, entry)
+        else:
+            self._send(errand, entry.endpoint)
+
+    def _send(self, errand: Errand, endpoint: Endpoint) -> None:
+        exchange, chain = errand.exchange, chain_of(errand.entry.filters)
+        alias = name_real_model(exchange, errand.entry)
+        exchange.extra = [*identity(endpoint, exchange.extra[0][1]), *chain.headers, *alias]
+        relay_to = partial(self._relay_to, endpoint)
+        carried = filter_exchange(exchange, chain, partial(count_tokens, relay_to, endpoint.model), self._spawn)
+        if carried is None:
+            return
+        errand.relay = relay = relay_to(carried)
+        self._in_flight[endpoint.service] += 1
+        self._relays[endpoint.service].add(relay)
+        if not relay.begin():
+            self._spawn(relay.run(), carried)
+
+    def _relay_to(self, endpoint: Endpoint, exchange: Exchange) -> Relay:
+        key = endpoint.key or self._engine_key
+        return Relay(exchange, endpoint, key, self._config.engine_silence_limit_s, self._pool)
+
+    # What is learnt from a reply.
+
+    def _end(self, errand: Errand) -> None:
+        exchange, relay = errand.exchange, errand.relay
+        if relay is None:
+            return
+        service = errand.entry.service
+        self._in_flight[service] -= 1
+        self._relays[service].discard(relay)
+        self._heard_at[service] = max(self._heard_at[service], relay.heard_at)
+        tail = relay.tail
+        if exchange.usage is not None:
+            counted = read_counted(tail)
+            exchange.usage.prompt_tokens, exchange.usage.completion_tokens, exchange.usage.cached_tokens = counted
+            exchange.usage.ttft_s = relay.ttft_s
+        said = read_model(tail)
+        if said is not None and exchange.status == 200 and said != relay.model:
+            self._metrics.substituted(service, relay.model, said)
