@@ -37,7 +37,7 @@ def check_doors(wishes: Mapping[str, Wish], doors: Mapping[str, DoorSettings], i
             next_step="give one of them another `served_name`, or take `on_demand` out of it",
         )
     default = idle.default_service
-    if default in doors and doors[default].idle_s is not None:
+    if default is not None and doors.get(default, DoorSettings()).idle_s is not None:
         raise WrongUse(
             f"{source}: `service.{default}.idle_s` would stop the service that `idle.default_service` brings back",
             next_step="leave one of the two out",
