@@ -5,15 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from stoker.errors import BY_EXIT_CODE, Refused, StokerError
-from stoker.flows.making_way import MakingWay
 from stoker.flows.menu import Menu
 from stoker.records import Wish
 
 REFUSED_PAUSE_S, FIRST_PAUSE_S, LONGEST_PAUSE_S = 2.0, 10.0, 600.0
 logger = logging.getLogger("stoker.daemon")
+
+
+class Way(Protocol):
+    """How a service comes up."""
+
+    def is_up(self, service: str) -> bool:
+        """Tells whether a service answers."""
+
+    def check(self, service: str) -> object:
+        """Raises Refused for a service that a request may not start now."""
+
+    async def bring(self, service: str, say: Callable[[str], None]) -> None:
+        """Returns once a service is READY; raises Refused where nothing was begun, else another StokerError."""
 
 
 @dataclass
@@ -48,7 +62,7 @@ def _fail(problem: StokerError, wish: Wish | None, before: _Failure | None) -> _
 class OnDemand:
     """Starts services for requests, each once; `open` gives it the TaskGroup in which the starts live."""
 
-    def __init__(self, menu: Menu, way: MakingWay) -> None:
+    def __init__(self, menu: Menu, way: Way) -> None:
         self._menu = menu
         self._way = way
         self._starts: dict[str, _Start] = {}
@@ -63,6 +77,9 @@ class OnDemand:
     def close(self) -> None:
         """Gives all starts up, since the daemon ends; whoever waits is told."""
         self._tasks = None
+        for start in self._starts.values():  # not from within its task, which may not have begun yet
+            if not start.outcome.done():
+                start.outcome.set_result(_ending())
         for task in self._running:
             task.cancel()
 
