@@ -34,6 +34,7 @@ class Script:
     aborts: it never answers a request that is not streamed, and writes "begun", then "left" to this file.
     event: it answers with this one event.
     prints: a line it prints first.
+    keeps: a file to which it writes the last request's body as it came; it answers 404 where that names another model.
     alone: a file that it locks as long as it lives; one that finds it locked says so in the file beside it, with `.two`.
     """
 
@@ -50,6 +51,7 @@ class Script:
     aborts: str | None = None
     event: object = None
     prints: str | None = None
+    keeps: str | None = None
     alone: str | None = None
 
 
@@ -77,11 +79,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answers a chat."""
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        raw = self.rfile.read(int(self.headers["content-length"]))
+        body = json.loads(raw)
         is_proof = body["messages"][0]["content"] == "Say hello."
         if is_proof and self.script.dies == "proving":
             os._exit(9)
-        if not body.get("stream") and self.script.aborts:
+        if self.script.keeps:
+            Path(self.script.keeps).write_bytes(raw)
+        if self.script.keeps and body["model"] != self.model:
+            self._reply(404, {"error": {"message": f"there is no {body['model']}", "type": "engine"}})
+        elif not body.get("stream") and self.script.aborts:
             self._wait_until_left(self.script.aborts)
         elif self.script.status != 200 and (self.script.headers is None or body["messages"][0]["content"] == "hi"):
             self._reply(self.script.status, {"error": {"message": "the engine refuses", "type": "engine"}})

@@ -13,8 +13,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from stoker.door_tables import check_doors, parse_aliases, parse_service
 from stoker.errors import WrongUse
-from stoker.records import MIB, FetchSettings, IdleSettings, Record, Wish, Workflow
+from stoker.records import MIB, DoorSettings, FetchSettings, IdleSettings, Record, Wish, Workflow
+from stoker.records.door import Running, Wait, Waiting
 from stoker.tables import SERVICE_NAME as SERVICE_NAME
 from stoker.tables import check_keys, check_name, parse_table, read_tables
 from stoker.workflow_tables import check_services, parse_workflow, with_whole_folders
@@ -38,6 +40,9 @@ class GatewayConfig(Record, frozen=True):
     head_limit_s: Seconds = 15.0
     body_limit_s: Seconds = 60.0
     engine_silence_limit_s: Seconds = 900.0
+    running: Running | None = None
+    waiting: Waiting = 64
+    wait_s: Wait = 600.0
 
 
 class LimitsConfig(Record, frozen=True):
@@ -67,6 +72,8 @@ class Config(Record, frozen=True):
     fetch: FetchSettings = FetchSettings()
     idle: IdleSettings = IdleSettings()
     services: dict[str, Wish] = {}  # noqa: RUF012 - msgspec copies it
+    doors: dict[str, DoorSettings] = {}  # noqa: RUF012
+    aliases: dict[str, str] = {}  # noqa: RUF012
     workflows: dict[str, Workflow] = {}  # noqa: RUF012
     source: str | None = None
 
@@ -165,11 +172,10 @@ def read_config(path: Path) -> Config:
 def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     """Turns a parsed TOML tree into a Config."""
     folder = Path(source).absolute().parent
-    check_keys(tree, {"gateway", "limits", "fetch", "idle", "service", "workflow"}, "", source)
-    wishes = {
-        name: parse_table(table, Wish, f"service.{name}", source, name=check_name(name, source))
-        for name, table in read_tables(tree, "service", source).items()
-    }
+    check_keys(tree, {"gateway", "limits", "fetch", "idle", "alias", "service", "workflow"}, "", source)
+    tables = read_tables(tree, "service", source)
+    parsed = {name: parse_service(table, name, source) for name, table in tables.items()}
+    wishes, doors = ({name: pair[0] for name, pair in parsed.items()}, {name: pair[1] for name, pair in parsed.items()})
     _check_models(wishes, source)
     workflows = {
         name: parse_workflow(table, check_name(name, source, "workflow"), source)
@@ -177,12 +183,15 @@ def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     }
     idle = parse_table(tree.get("idle", {}), IdleSettings, "idle", source)
     check_services(workflows.values(), idle, {*wishes, DEMO}, source)
+    check_doors(wishes, doors, idle, source)
     return Config(
         gateway=parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source),
         limits=parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
         fetch=parse_table(tree.get("fetch", {}), FetchSettings, "fetch", source),
         idle=idle,
         services={name: with_whole_paths(wish, folder) for name, wish in wishes.items()},
+        doors=doors,
+        aliases=parse_aliases(tree.get("alias", {}), wishes, source),
         workflows={name: with_whole_folders(one, folder) for name, one in workflows.items()},
         source=source,
     )

@@ -8,7 +8,7 @@ import pytest
 
 from stoker.config import Config, Paths, demo_model, find_paths, read_config
 from stoker.errors import WrongUse
-from stoker.records import Wish
+from stoker.records import DoorSettings, Wish
 from support import fails
 
 
@@ -45,7 +45,7 @@ def test_everything_that_a_file_says_is_read(file: Path) -> None:
     ("text", "parts"),
     [
         ("[gatway]\n", ["unknown key `gatway`", "did you mean `gateway`?"]),
-        ("colour = 1\n", ["unknown key `colour`", "known here: fetch, gateway, idle, limits, service, workflow"]),
+        ("colour = 1\n", ["unknown key `colour`", "known here: alias, fetch, gateway, idle, limits, service, workflow"]),
         ("[gateway]\nprot = 1\n", ["unknown key `gateway.prot`", "did you mean `port`?"]),
         ("[idle]\nidle = 1\n", ["unknown key `idle.idle`", "did you mean `idle_s`?"]),
         ('[workflow.w]\nthn = "stop"\n', ["unknown key `workflow.w.thn`", "did you mean `then`?"]),
@@ -59,6 +59,8 @@ def test_everything_that_a_file_says_is_read(file: Path) -> None:
             ["unknown key `service.a.draft_token`", "did you mean `draft_tokens`?"],
         ),
         ('[service.a]\nmodel = "x"\n[service.a.more]\n', ["unknown key `service.a.more`"]),
+        ('[service.a]\nmodel = "x"\nondemand = true\n', ["unknown key `service.a.ondemand`", "did you mean `on_demand`?"]),
+        ("[gateway]\nwait = 1\n", ["unknown key `gateway.wait`", "did you mean `wait_s`?"]),
     ],
 )
 def test_an_unknown_key_is_an_error_with_its_path_and_the_near_miss(file: Path, text: str, parts: list[str]) -> None:
@@ -106,6 +108,36 @@ def test_an_unknown_key_is_an_error_with_its_path_and_the_near_miss(file: Path, 
         ("[idle]\ndefault_service = 'x'\n", ["no service called `x` - at `idle.default_service`", "services here: demo"]),
         ("[idle]\nidle_s = 0\n", ["> 0.0 - at `idle.idle_s`"]),
         ("[service.a]\nmodel = 1\n", ["got `int` - at `service.a.model`"]),
+        ("[service.a]\nmodel = 'x'\non_demand = 1\n", ["Expected `bool`, got `int` - at `service.a.on_demand`"]),
+        ("[service.a]\nmodel = 'x'\nidle_s = 0\n", ["> 0.0 - at `service.a.idle_s`"]),
+        ("[service.a]\nmodel = 'x'\nrunning = 0\n", [">= 1 - at `service.a.running`"]),
+        ("[gateway]\nwait_s = -1\n", [">= 0.0 - at `gateway.wait_s`"]),
+        (
+            "[service.a]\nmodel = 'x'\nidle_s = 9\n[idle]\ndefault_service = 'a'\n",
+            ["`service.a.idle_s` would stop the service that `idle.default_service` brings back"],
+        ),
+        (
+            "[service.a]\nmodel = 'x'\non_demand = true\n[service.b]\nmodel = 'y'\nserved_name = 'a'\non_demand = true\n",
+            ["two services with `on_demand` answer as `a`", "one name must mean one service"],
+        ),
+        ("alias = 1\n", ["`alias` should be a table"]),
+        ("[alias]\na = 1\n", ["an alias is 1 - at `alias.a`"]),
+        ("[alias]\na = ' '\n", ["an alias is ' ' - at `alias.a`"]),
+        ('[alias]\n"a\\nb" = "x"\n', ["an alias is 'a\\nb'"]),
+        ("[alias]\na = 'b'\nb = 'c'\n", ["`a` stands for `b`, which is an alias itself", "let `a` stand for `c`"]),
+        ("[alias]\na = 'b'\n[service.a]\nmodel = 'x'\n", ["`a` is the name of a model already, that of `service.a`"]),
+        (
+            "[alias]\nm = 'b'\n[service.a]\nmodel = 'x'\nserved_name = 'm'\n",
+            ["`m` is the name of a model already, that of `service.a`"],
+        ),
+        (
+            "[alias]\na = '*'\n[service.a]\nmodel = 'x'\nserved_name = 'm'\n",
+            ["the alias `a` stands for `*`, but there is a service called `a`"],
+        ),
+        (
+            "[alias]\nc = 'b'\n[service.a]\nmodel = 'x'\nserved_name = 'b'\n[service.b]\nmodel = 'x'\nserved_name = 'd'\n",
+            ["`b` is a service, and the model of `service.a` - at `alias.c`"],
+        ),
         ("[service.a]\nmodel = 'x'\nspeculation = 'drft'\n", ["'drft' - at `service.a.speculation`"]),
         ("[service.a]\nmodel = 'x'\nparallel = true\n", ["got `bool` - at `service.a.parallel`"]),
     ],
@@ -203,3 +235,22 @@ def test_a_steps_folder_and_program_begin_at_the_file_and_other_words_stay(file:
     file.write_text("[[workflow.w.step]]\nname = 'a'\ncommand = ['python3', 'x.py']\n")
     [step] = read_config(file).workflows["w"].step
     assert (step.command, step.cwd) == (("python3", "x.py"), str(file.parent))
+
+
+def test_what_the_door_does_with_a_service_is_no_part_of_its_wish(file: Path) -> None:
+    door = "on_demand = true\nidle_s = 60\nrunning = 2\nwaiting = 0\nwait_s = 0\n"
+    file.write_text(f"[gateway]\nwaiting = 9\n[service.a]\nmodel = '/x'\n{door}[service.b]\nmodel = '/x'\n")
+    config = read_config(file)
+    assert config.services["a"] == Wish("a", "/x")
+    assert config.doors == {"a": DoorSettings(True, 60.0, 2, 0, 0.0), "b": DoorSettings()}
+    assert (config.gateway.running, config.gateway.waiting, config.gateway.wait_s) == (None, 9, 600.0)
+
+
+def test_an_alias_stands_for_a_model_a_service_or_whatever_runs_and_may_be_its_services_name(file: Path) -> None:
+    file.write_text(
+        "[service.coder]\nmodel = '/x'\nserved_name = 'qwen3'\n[service.b]\nmodel = '/x'\n"
+        "[alias]\ncoder = 'qwen3'\n'gpt-4o' = 'b'\nany = '*'\nlater = 'adopted-model'\n"
+    )
+    assert read_config(file).aliases == {"coder": "qwen3", "gpt-4o": "b", "any": "*", "later": "adopted-model"}
+    file.write_text("[service.coder]\nmodel = '/x'\nserved_name = 'qwen3'\n[alias]\ncoder = 'coder'\n")
+    assert read_config(file).aliases == {"coder": "coder"}

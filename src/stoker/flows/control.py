@@ -11,24 +11,33 @@ from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused, WrongUse
 from stoker.flows.adopting import read_adoption
+from stoker.flows.history import History
 from stoker.flows.idle import Idle
 from stoker.flows.planning import make_plan
 from stoker.plan.idle import ON_PURPOSE
-from stoker.records import AdoptView, AdoptWish, DaemonView, GatewayView, ServiceView, State, StatusView, SwitchView, Wish
+from stoker.records import (
+    AdoptView,
+    AdoptWish,
+    DaemonView,
+    GatewayView,
+    Plan,
+    ServiceView,
+    State,
+    StatusView,
+    SwitchView,
+    Wish,
+)
 from stoker.store.services import ServiceStore
-from stoker.store.timelines import TimelineStore
 from stoker.supervise.supervisor import Supervisor
 
 
 class Control:
     """The daemon's uses. `stop_asked` is set when the daemon is to end."""
 
-    def __init__(
-        self, paths: Paths, store: ServiceStore, timelines: TimelineStore, supervisor: Supervisor, idle: Idle
-    ) -> None:
+    def __init__(self, paths: Paths, store: ServiceStore, history: History, supervisor: Supervisor, idle: Idle) -> None:
         self._paths = paths
         self._store = store
-        self._timelines = timelines
+        self._history = history
         self._supervisor = supervisor
         self._idle = idle
         self._begun = clock_s()
@@ -46,10 +55,15 @@ class Control:
             run=self._idle.read_run(),
         )
 
-    async def up(self, wish: Wish) -> ServiceView:
-        """Plans a wish and asks for it to run; the state returned is the first that follows."""
+    async def plan(self, wish: Wish) -> Plan:
+        """Returns the plan of a wish; raises Refused where it cannot work, or its model's name is taken."""
         plan = await asyncio.to_thread(make_plan, wish)  # it reads headers and asks programs for their versions
         self._check_names(plan.service, plan.model)
+        return plan
+
+    async def up(self, wish: Wish) -> ServiceView:
+        """Plans a wish and asks for it to run; the state returned is the first that follows."""
+        plan = await self.plan(wish)
         owner = await self._supervisor.start(plan, "you asked for it")
         return owner.view()
 
@@ -83,12 +97,10 @@ class Control:
 
     async def switch(self, wish: Wish) -> SwitchView:
         """Plans a wish and begins to put it in the place of those that leave it no room."""
-        plan = await asyncio.to_thread(make_plan, wish)
-        self._check_names(plan.service, plan.model)
-        return await self._supervisor.switch(plan)
+        return await self._supervisor.switch(await self.plan(wish))
 
     async def keep_default(self) -> None:
-        """Brings the default service back whenever nothing is asked of others; lives as long as the daemon."""
+        """Stops what is not asked, and brings the default service back; lives as long as the daemon."""
         await self._idle.run(self.switch)
 
     async def rollback(self, name: str) -> SwitchView:
@@ -123,7 +135,7 @@ class Control:
         """Forgets a service that rests."""
         await self._supervisor.forget(name)
         self._store.delete(name)
-        self._timelines.forget(name)
+        self._history.forget(name)
 
     async def wait(self, name: str, seen: State, limit_s: float) -> ServiceView:
         """Returns the service once it is in another state than the one seen, or as it is when the limit is over."""

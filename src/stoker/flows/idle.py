@@ -1,4 +1,7 @@
-"""Brings the default service back when nothing was asked of any for a while, by the same switch as everybody's."""
+"""Stops a service when nothing was asked of it for its `idle_s`, and brings the default service back after a while.
+
+The way back is the same switch as everybody's; where both are due, it comes first and decides who has to stop.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from stoker.config import Paths, read_config
 from stoker.errors import StokerError
 from stoker.facts.machine.ports import count_connections
 from stoker.flows.lease import read_run
+from stoker.flows.menu import Menu
 from stoker.flows.planning import find_wish
-from stoker.plan.idle import Quiet, plan_return
+from stoker.plan.idle import Quiet, plan_return, plan_stops
 from stoker.records import IdleSettings, IdleView, RunningView, ServiceView, State, SwitchView, Wish
 from stoker.supervise.hands import Tools
 from stoker.supervise.supervisor import Supervisor
@@ -24,20 +28,29 @@ logger = logging.getLogger("stoker.daemon")
 
 
 class Idle:
-    """Looks who is asked, and brings the default service back; `run` lives as long as the daemon."""
+    """Looks who is asked; `run` lives as long as the daemon."""
 
-    def __init__(self, paths: Paths, settings: IdleSettings, supervisor: Supervisor, tools: Tools) -> None:
+    def __init__(self, paths: Paths, settings: IdleSettings, supervisor: Supervisor, tools: Tools, menu: Menu) -> None:
         self._paths, self._settings, self._supervisor, self._tools = paths, settings, supervisor, tools
-        self._quiet_since = time.time()
+        self._menu = menu
+        self._asked_at: dict[str, float] = {}
         self._failed_at: float | None = None
 
     async def run(self, switch: Switch) -> None:
         """Looks again and again until cancelled."""
-        while self._settings.default_service is not None:
-            view = self.look()
+        while True:
+            view = self.look() if self._settings.default_service is not None else None
             if view is not None and view.returns_at is not None and time.time() >= view.returns_at:
                 await self._bring_back(view, switch)
+            elif self._menu.idle_limits_s():
+                self._stop_idle()
             await asyncio.sleep(LOOK_S)
+
+    def _stop_idle(self) -> None:
+        for name, why in plan_stops(self._see(), time.time()).items():
+            if not self._supervisor.find(name).is_foreign:
+                logger.info("service=%s stops: %s", name, why)
+                self._supervisor.stop(name, why)
 
     async def _bring_back(self, view: IdleView, switch: Switch) -> None:
         logger.info("service=%s comes back: %s", view.default_service, view.why)
@@ -64,35 +77,39 @@ class Idle:
 
     def look(self) -> IdleView | None:
         """Returns when and why the default service comes back, or why not; None where none is set."""
-        if self._settings.default_service is None:
-            return None
-        busy, run = self._who_is_asked(), self.read_run()
-        now = time.time()
-        heard = [now - self._age_s(name) for name in self._supervisor.owners if self._tools.heard_at(name)]
-        self._quiet_since = now if busy or run else max(self._quiet_since, *heard, 0.0)
+        return plan_return(self._settings, self._see()) if self._settings.default_service is not None else None
+
+    def _see(self) -> Quiet:
+        views, now, run = self._supervisor.views(), time.time(), self.read_run()
+        asked = {view.name: said for view in views if (said := self._how_asked(view))}
+        for view in views:  # what a workflow runs for counts as asked
+            self._asked_at[view.name] = now if run or view.name in asked else self._last_asked(view.name, now)
+        quiet_since = max((self._asked_at[view.name] for view in views if view.state is State.READY), default=0.0)
         switch = self._supervisor.switcher.view
         is_switching = switch is not None and switch.outcome is None
-        seen = Quiet(self._supervisor.views(), self._quiet_since, busy, run, is_switching, self._failed_at)
-        return plan_return(self._settings, seen)
+        busy = next(iter(asked.values()), "")
+        return Quiet(
+            views, quiet_since, busy, run, is_switching, self._failed_at, self._asked_at, self._menu.idle_limits_s()
+        )
 
     def read_run(self) -> RunningView | None:
         """Returns the workflow that runs now."""
         return read_run(self._paths)
 
-    def _age_s(self, service: str) -> float:
-        return asyncio.get_running_loop().time() - self._tools.heard_at(service)
+    def _last_asked(self, service: str, now: float) -> float:
+        """Returns when a service was last asked: what its engine said counts, and what was seen of it before."""
+        heard = self._tools.heard_at(service)
+        heard_at = now - (asyncio.get_running_loop().time() - heard) if heard else 0.0
+        return max(self._asked_at.get(service, 0.0), heard_at)
 
-    def _who_is_asked(self) -> str:
-        """Says which service is asked just now, by the gateway's count or, for a command, by its connections."""
-        for view in self._supervisor.views():
-            if count := self._tools.in_flight(view.name):
-                return f"{view.name} is answering {count} requests"
-            if _is_asked_directly(view):
-                return f"{view.name} has connections at its port"
-        return ""
+    def _how_asked(self, view: ServiceView) -> str:
+        """Says how a service is asked just now, by the gateway's count or, for a command, by its connections."""
+        if count := self._tools.in_flight(view.name):
+            return f"{view.name} is answering {count} requests"
+        return f"{view.name} has connections at its port" if is_asked_directly(view) else ""
 
 
-def _is_asked_directly(view: ServiceView) -> bool:
+def is_asked_directly(view: ServiceView) -> bool:
     """Tells whether somebody is connected to a command, or was within the last minute: it is asked without the gateway."""
     if view.answers or view.state is not State.READY or view.address is None:
         return False

@@ -19,46 +19,29 @@ from stoker.facts.machine.memory import read_memory
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
+from stoker.flows.directory import Directory
+from stoker.flows.history import History
 from stoker.flows.idle import Idle
+from stoker.flows.making_way import MakingWay
+from stoker.flows.menu import Menu
 from stoker.flows.notify import tell_ready
+from stoker.flows.on_demand import OnDemand
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
 from stoker.gateway.asgi import App
-from stoker.gateway.door import Door, Entry, Keys
+from stoker.gateway.door import Door, Keys
 from stoker.gateway.hosts import is_loopback, reachable
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.probes.answers import Prober
-from stoker.records import RESTING, SavedService, SavedSwitch, Start
+from stoker.records import SavedService, SavedSwitch, Start
 from stoker.store.services import ServiceStore
 from stoker.store.switches import SwitchStore
 from stoker.store.timelines import TimelineStore
 from stoker.supervise.hands import Tools
-from stoker.supervise.service import ServiceOwner
 from stoker.supervise.supervisor import Supervisor
 
 Announce = Callable[[str, bool], None]
-RETRY_SOON_S, RETRY_LATER_S = 5, 60
 DESCRIPTORS = 65536
 logger = logging.getLogger("stoker.daemon")
-
-
-class _Directory:
-    """The supervisor's services as the gateway's door needs them."""
-
-    def __init__(self, owners: dict[str, ServiceOwner]) -> None:
-        self._owners = owners
-
-    def entries(self) -> list[Entry]:
-        return [_entry(owner) for owner in self._owners.values() if owner.plan.answers]
-
-
-def _entry(owner: ServiceOwner) -> Entry:
-    plan, service = owner.plan, owner.service
-    context = next((setting.value for setting in plan.settings if setting.name == "context"), None)
-    return Entry(
-        plan.service, plan.model, service.state, service.since, service.why,
-        context if isinstance(context, int) else None, owner.endpoint,
-        RETRY_LATER_S if service.state in RESTING else RETRY_SOON_S,
-    )  # fmt: skip
 
 
 def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) -> None:
@@ -80,21 +63,25 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
 async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App], announce: Announce) -> None:
     store = ServiceStore(paths.database)
     timelines, switches = TimelineStore(paths.database), SwitchStore(paths.database)
+    history, menu = History(timelines), Menu(paths.config, config)
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
     prober = Prober(keys.engine)
     tools = Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
         read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
         in_flight=lambda service: door.in_flight(service), heard_at=lambda service: door.heard_at(service),
-        read_counters=prober.read_counters, keep_start=_keeper(timelines),
+        read_counters=prober.read_counters, keep_start=_keeper(history),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
-    control = Control(paths, store, timelines, supervisor, Idle(paths, config.idle, supervisor, tools))
+    idle = Idle(paths, config.idle, supervisor, tools, menu)
+    control = Control(paths, store, history, supervisor, idle)
+    way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
+    on_demand = OnDemand(menu, way)
     metrics = GatewayMetrics(supervisor.views, __version__)
-    door = Door(config.gateway, _Directory(supervisor.owners), make_app(control), metrics, keys)
+    door = Door(config.gateway, Directory(supervisor.owners, menu, on_demand, history), make_app(control), metrics, keys)
     try:
-        await _live(paths, config, supervisor, control, door, announce, switches.read())
+        await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand)
     finally:
         await prober.close()
         timelines.close()
@@ -104,7 +91,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
 
 async def _live(
     paths: Paths, config: Config, supervisor: Supervisor, control: Control, door: Door, announce: Announce,
-    unfinished: SavedSwitch | None,
+    unfinished: SavedSwitch | None, menu: Menu, on_demand: OnDemand,
 ) -> None:  # fmt: skip
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -116,7 +103,8 @@ async def _live(
         control.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         _write_whole(paths.address_file, control.url)
         running = tasks.create_task(supervisor.run(unfinished))
-        returning = tasks.create_task(control.keep_default())
+        looking = [tasks.create_task(control.keep_default()), tasks.create_task(menu.run())]
+        on_demand.open(tasks)
         await door.open(server, tasks)
         announce(control.url, is_loopback(bound))
         tell_ready()
@@ -125,7 +113,9 @@ async def _live(
             loop.remove_signal_handler(number)
         server.close()
         door.close_idle()
-        returning.cancel()
+        on_demand.close()
+        for task in looking:
+            task.cancel()
         await supervisor.pause("the daemon was told to stop; it comes back with the next one")
         running.cancel()
         door.cut_all()
@@ -150,12 +140,12 @@ def _write_whole(file: Path, text: str) -> None:
     fresh.rename(file)
 
 
-def _keeper(timelines: TimelineStore) -> Callable[[Start], None]:
+def _keeper(history: History) -> Callable[[Start], None]:
     """Returns a writer of starts; one that is lost is a pity, and no reason to end what runs."""
 
     def keep(start: Start) -> None:
         try:
-            timelines.write(start)
+            history.write(start)
         except StokerError as problem:
             logger.warning("service=%s its start is not kept: %s", start.service, problem.why)
 

@@ -9,45 +9,26 @@ import resource
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Coroutine
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
 from stoker.config import GatewayConfig
 from stoker.gateway.asgi import App, run_app
 from stoker.gateway.connection import ClientConnection, Limits
-from stoker.gateway.exchange import Exchange
+from stoker.gateway.directory import Directory
+from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.hosts import known_hosts, normalise
 from stoker.gateway.metrics import GatewayMetrics
-from stoker.gateway.pool import Pool
-from stoker.gateway.refusals import BAD_REQUEST, JSON, refuse
+from stoker.gateway.on_demand import find_or_refuse, name_real_model, refuse_unready, render_models
+from stoker.gateway.refusals import JSON, refuse
 from stoker.gateway.relay import Relay, identity
-from stoker.records import Endpoint, State
+from stoker.records import Endpoint
 
 RELAYED = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
 LEFT_FOR_OTHERS = 128  # file descriptors that clients do not get: logs, the database, engines being watched
 REQUEST_ID_LIMIT_BYTES = 128
 logger = logging.getLogger("stoker.gateway")
-
-
-class Entry(NamedTuple):
-    """One service as the door knows it; `endpoint` is None unless it is READY."""
-
-    service: str
-    model: str
-    state: State
-    since: float
-    why: str
-    context_tokens: int | None
-    endpoint: Endpoint | None
-    retry_after_s: int
-
-
-class Directory(Protocol):
-    """Who serves what, at this moment."""
-
-    def entries(self) -> list[Entry]:
-        """Returns all services."""
 
 
 class Keys(NamedTuple):
@@ -80,7 +61,6 @@ class Door:
         self._relays: defaultdict[str, set[Relay]] = defaultdict(set)
         self._heard_at: defaultdict[str, float] = defaultdict(float)
         self._tasks: asyncio.TaskGroup | None = None
-        self._pool = Pool()
 
     def in_flight(self, service: str) -> int:
         """Returns how many requests a service is answering."""
@@ -110,7 +90,6 @@ class Door:
 
     def cut_all(self) -> None:
         """Cuts every connection that is left."""
-        self._pool.close()
         for connection in list(self._connections):
             connection.cut()
 
@@ -177,14 +156,7 @@ class Door:
         if exchange.request.method not in ("GET", "HEAD"):
             refuse(exchange, 405, "method_not_allowed", "/v1/models takes GET.", headers=[(b"allow", b"GET, HEAD")])
             return
-        models = [
-            {
-                "id": entry.model, "object": "model", "created": int(entry.since), "owned_by": "stoker",
-                "service": entry.service, "state": entry.state, "context_tokens": entry.context_tokens,
-            }
-            for entry in self._directory.entries()
-        ]  # fmt: skip
-        exchange.reply(200, [JSON], msgspec.json.encode({"object": "list", "data": models}))
+        exchange.reply(200, [JSON], render_models(self._directory.entries()))
 
     def _relay(self, exchange: Exchange) -> None:
         if exchange.request.method != "POST":
@@ -194,24 +166,20 @@ class Door:
         model = _read_model(exchange)
         if model is None:
             return
-        entries = self._directory.entries()
-        entry = next((entry for entry in entries if entry.model == model), None)
+        entry = find_or_refuse(exchange, self._directory, model)
         if entry is None:
-            known = ", ".join(sorted(f"`{entry.model}`" for entry in entries)) or "none yet"
-            message = f"There is no model `{model}` here, and no other answers in its place. Models: {known}."
-            refuse(exchange, 404, "model_not_found", message, param="model")
-        elif entry.endpoint is None:
-            _refuse_unready(exchange, entry)
+            return
+        if entry.endpoint is None:
+            refuse_unready(exchange, self._directory, entry)
         else:
-            self._send(exchange, entry.endpoint)
+            self._send(exchange, entry.endpoint, name_real_model(exchange, entry))
 
-    def _send(self, exchange: Exchange, endpoint: Endpoint) -> None:
+    def _send(self, exchange: Exchange, endpoint: Endpoint, filters: Headers) -> None:
         service = endpoint.service
         self._in_flight[service] += 1
-        exchange.extra = identity(endpoint, exchange.extra[0][1])
+        exchange.extra = [*identity(endpoint, exchange.extra[0][1]), *filters]
 
-        key = endpoint.key or self._keys.engine
-        relay = Relay(exchange, endpoint, key, self._config.engine_silence_limit_s, self._pool)
+        relay = Relay(exchange, endpoint, endpoint.key or self._keys.engine, self._config.engine_silence_limit_s)
 
         def done() -> None:
             self._in_flight[service] -= 1
@@ -221,8 +189,7 @@ class Door:
 
         exchange.on_done = done
         self._relays[service].add(relay)
-        if not relay.begin():
-            self._spawn(relay.run(), exchange)
+        self._spawn(relay.run(), exchange)
 
     def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
         if self._tasks is None:
@@ -263,10 +230,3 @@ def _read_model(exchange: Exchange) -> str | None:
     except RecursionError:
         refuse(exchange, 400, "nested_too_deeply", "The body's JSON is nested too deeply.")
     return None
-
-
-def _refuse_unready(exchange: Exchange, entry: Entry) -> None:
-    message = f"`{entry.model}` is not ready: {entry.state}, {entry.why}. Nothing else answers in its place."
-    headers = [(b"retry-after", str(entry.retry_after_s).encode()), (b"x-stoker-service", entry.service.encode())]
-    kind = BAD_REQUEST if entry.state is State.FAILED else "service_unavailable"
-    refuse(exchange, 503, f"service_{entry.state.lower()}", message, kind=kind, headers=headers)

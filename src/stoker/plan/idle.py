@@ -1,6 +1,8 @@
-"""Decides when the default service comes back by itself. Pure."""
+"""Decides when a service stops because nothing is asked of it, and when the default service comes back. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from stoker.records import IdleSettings, IdleView, Record, RunningView, ServiceView, State
 
@@ -12,7 +14,8 @@ class Quiet(Record, frozen=True):
     """What is known of the services' use, in seconds since the epoch.
 
     `quiet_since` is when something was last asked of a service; `busy` says who is asked just now, empty where nobody is.
-    `failed_at` is when the last way back failed, None where none did.
+    `failed_at` is when the last way back failed, None where none did. `asked_at` is when something was last asked of each
+    service, `idle_s` the time-outs of those that have one of their own.
     """
 
     services: tuple[ServiceView, ...]
@@ -21,6 +24,20 @@ class Quiet(Record, frozen=True):
     run: RunningView | None = None
     is_switching: bool = False
     failed_at: float | None = None
+    asked_at: Mapping[str, float] = {}
+    idle_s: Mapping[str, float] = {}
+
+
+def plan_stops(seen: Quiet, now: float) -> dict[str, str]:
+    """Returns the services to stop now because nothing was asked of them for their own `idle_s`, each with the reason."""
+    if seen.run is not None or seen.is_switching:
+        return {}
+    return {
+        view.name: f"nothing was asked of it for {limit_s:g} s (idle_s)"
+        for view in seen.services
+        if view.state is State.READY and (limit_s := seen.idle_s.get(view.name)) is not None
+        if now >= max(view.since, seen.asked_at.get(view.name, 0.0)) + limit_s
+    }
 
 
 def plan_return(settings: IdleSettings, seen: Quiet) -> IdleView | None:
@@ -35,7 +52,9 @@ def plan_return(settings: IdleSettings, seen: Quiet) -> IdleView | None:
     if seen.failed_at is not None and since <= seen.failed_at:
         return IdleView(name, None, f"the last way back to {name} failed, and nothing was asked since")
     names = ", ".join(view.name for view in up)
-    return IdleView(name, since + settings.idle_s, f"nothing is asked of {names} (idle_s = {settings.idle_s:g})")
+    # Who has a time-out of its own does not keep the default service away for longer than that.
+    limit_s = max(min(settings.idle_s, seen.idle_s.get(view.name, settings.idle_s)) for view in up)
+    return IdleView(name, since + limit_s, f"nothing is asked of {names} (idle_s = {limit_s:g})")
 
 
 def _why_not(name: str, seen: Quiet) -> str:

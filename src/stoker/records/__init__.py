@@ -17,6 +17,11 @@ from stoker.records.base import (
     say_bytes,
     say_s,
 )
+from stoker.records.door import (
+    ANY,
+    DoorSettings,
+    QueueLimits,
+)
 from stoker.records.fetch import (
     Completed,
     Fetched,
@@ -163,6 +168,7 @@ from stoker.records.workflow import (
 )
 
 __all__ = [
+    "ANY",
     "AT_REST",
     "BEING_STARTED",
     "GIB",
@@ -189,6 +195,7 @@ __all__ = [
     "ContainerLaunch",
     "DaemonView",
     "Disk",
+    "DoorSettings",
     "Endpoint",
     "Environment",
     "Evidence",
@@ -237,6 +244,7 @@ __all__ = [
     "Pool",
     "Proof",
     "Publish",
+    "QueueLimits",
     "ReadAheadResult",
     "ReadRate",
     "ReasoningKind",
