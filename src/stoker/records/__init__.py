@@ -35,6 +35,15 @@ from stoker.records.flags import (
     Renamed,
     Suggestion,
 )
+from stoker.records.keys import (
+    PRIORITIES,
+    KeyState,
+    KeyView,
+    KeyWish,
+    NamedKey,
+    NewKey,
+    RevokedKey,
+)
 from stoker.records.launch import (
     AtExit,
     ContainerLaunch,
@@ -138,6 +147,12 @@ from stoker.records.timeline import (
     Timeline,
     TimelineView,
 )
+from stoker.records.usage import (
+    UsageBy,
+    UsageLine,
+    UsageRecord,
+    UsageView,
+)
 from stoker.records.views import (
     DaemonView,
     GatewayView,
@@ -167,6 +182,7 @@ __all__ = [
     "BEING_STARTED",
     "GIB",
     "MIB",
+    "PRIORITIES",
     "RESTING",
     "STOP",
     "THEN",
@@ -211,6 +227,9 @@ __all__ = [
     "InstallFinding",
     "InstallView",
     "InstalledEngine",
+    "KeyState",
+    "KeyView",
+    "KeyWish",
     "LaunchSpec",
     "LeftOut",
     "Level",
@@ -229,7 +248,9 @@ __all__ = [
     "ModelFormat",
     "ModelLayout",
     "Mount",
+    "NamedKey",
     "NearCatalog",
+    "NewKey",
     "Overlay",
     "Pairs",
     "Pin",
@@ -246,6 +267,7 @@ __all__ = [
     "Renamed",
     "RenderedFile",
     "Report",
+    "RevokedKey",
     "Rule",
     "RunOutcome",
     "RunPlan",
@@ -283,6 +305,10 @@ __all__ = [
     "UnitAction",
     "UnitKind",
     "UnitLaunch",
+    "UsageBy",
+    "UsageLine",
+    "UsageRecord",
+    "UsageView",
     "VerifyView",
     "Wish",
     "Workflow",
