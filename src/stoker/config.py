@@ -38,6 +38,8 @@ class GatewayConfig(Record, frozen=True):
     head_limit_s: Seconds = 15.0
     body_limit_s: Seconds = 60.0
     engine_silence_limit_s: Seconds = 900.0
+    usage_days: Annotated[int, msgspec.Meta(ge=0, le=36500)] = 90
+    usage_rows: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 1_000_000
 
 
 class LimitsConfig(Record, frozen=True):
@@ -101,6 +103,11 @@ class Paths(Record, frozen=True):
     def database(self) -> Path:
         """The SQLite file."""
         return self.state / "stoker.db"
+
+    @property
+    def usage_database(self) -> Path:
+        """The SQLite file of who used what; it may be thrown away."""
+        return self.state / "usage.db"
 
     @property
     def lock(self) -> Path:

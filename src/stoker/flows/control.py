@@ -12,6 +12,7 @@ from stoker.config import Paths
 from stoker.errors import Refused, WrongUse
 from stoker.flows.adopting import read_adoption
 from stoker.flows.idle import Idle
+from stoker.flows.key_desk import KeyDesk
 from stoker.flows.planning import make_plan
 from stoker.plan.idle import ON_PURPOSE
 from stoker.records import AdoptView, AdoptWish, DaemonView, GatewayView, ServiceView, State, StatusView, SwitchView, Wish
@@ -24,13 +25,14 @@ class Control:
     """The daemon's uses. `stop_asked` is set when the daemon is to end."""
 
     def __init__(
-        self, paths: Paths, store: ServiceStore, timelines: TimelineStore, supervisor: Supervisor, idle: Idle
+        self, paths: Paths, store: ServiceStore, timelines: TimelineStore, supervisor: Supervisor, idle: Idle, keys: KeyDesk
     ) -> None:
         self._paths = paths
         self._store = store
         self._timelines = timelines
         self._supervisor = supervisor
         self._idle = idle
+        self.keys = keys
         self._begun = clock_s()
         self.url = ""
         self.stop_asked = asyncio.Event()

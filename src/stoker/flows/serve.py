@@ -19,18 +19,24 @@ from stoker.facts.machine.memory import read_memory
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
+from stoker.flows.exposure import check_exposure
 from stoker.flows.idle import Idle
+from stoker.flows.key_desk import KeyDesk
 from stoker.flows.notify import tell_ready
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
 from stoker.gateway.asgi import App
 from stoker.gateway.door import Door, Entry, Keys
 from stoker.gateway.hosts import is_loopback, reachable
+from stoker.gateway.keyring import Keyring
+from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.probes.answers import Prober
 from stoker.records import RESTING, SavedService, SavedSwitch, Start
+from stoker.store.recorder import Recorder
 from stoker.store.services import ServiceStore
 from stoker.store.switches import SwitchStore
 from stoker.store.timelines import TimelineStore
+from stoker.store.usage import UsageStore
 from stoker.supervise.hands import Tools
 from stoker.supervise.service import ServiceOwner
 from stoker.supervise.supervisor import Supervisor
@@ -81,6 +87,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     store = ServiceStore(paths.database)
     timelines, switches = TimelineStore(paths.database), SwitchStore(paths.database)
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
+    check_exposure(config.gateway.host, {paths.key_file: keys.client, paths.control_key_file: keys.control})
     prober = Prober(keys.engine)
     tools = Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
@@ -90,13 +97,17 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
-    control = Control(paths, store, timelines, supervisor, Idle(paths, config.idle, supervisor, tools))
     metrics = GatewayMetrics(supervisor.views, __version__)
-    door = Door(config.gateway, _Directory(supervisor.owners), make_app(control), metrics, keys)
+    recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
+    keyring, meter = Keyring(keys.client, keys.control), Meter(recorder.note, metrics.registry)
+    desk = KeyDesk(paths, keyring, meter, recorder)
+    control = Control(paths, store, timelines, supervisor, Idle(paths, config.idle, supervisor, tools), desk)
+    door = Door(config.gateway, _Directory(supervisor.owners), make_app(control), metrics, keys, keyring, meter)
     try:
         await _live(paths, config, supervisor, control, door, announce, switches.read())
     finally:
         await prober.close()
+        recorder.close()
         timelines.close()
         switches.close()
         store.close()

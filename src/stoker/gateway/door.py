@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import resource
 import secrets
@@ -18,6 +17,8 @@ from stoker.gateway.asgi import App, run_app
 from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.exchange import Exchange
 from stoker.gateway.hosts import known_hosts, normalise
+from stoker.gateway.keyring import Caller, Keyring, Place, out_of_scope
+from stoker.gateway.meter import Meter, refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.refusals import BAD_REQUEST, JSON, refuse
 from stoker.gateway.relay import Relay, identity
@@ -64,7 +65,12 @@ class _Named(msgspec.Struct):
 class Door:
     """Answers every request that comes in."""
 
-    def __init__(self, config: GatewayConfig, directory: Directory, app: App, metrics: GatewayMetrics, keys: Keys) -> None:
+    def __init__(
+        self, config: GatewayConfig, directory: Directory, app: App, metrics: GatewayMetrics, keys: Keys,
+        keyring: Keyring, meter: Meter,
+    ) -> None:  # fmt: skip
+        self._keyring = keyring
+        self._meter = meter
         self._config = config
         self._directory = directory
         self._app = app
@@ -119,7 +125,7 @@ class Door:
     def handle(self, exchange: Exchange) -> None:
         """Answers one request."""
         exchange.extra = [(b"x-request-id", _request_id(exchange))]
-        exchange.on_done = lambda: self._metrics.count(exchange.request.path, exchange.status)
+        exchange.on_done = lambda: self._ended(exchange)
         path = exchange.request.path
         if not self._is_for_us(exchange):
             return
@@ -128,18 +134,20 @@ class Door:
         elif path.startswith("/v1/"):
             self._answer_client(exchange, path)
         elif path == "/metrics":
-            if self._is_allowed(exchange, self._keys.client, self._keys.control):
+            if self._is_allowed(exchange, "metrics"):
                 exchange.reply(200, [(b"content-type", self._metrics.content_type)], self._metrics.render())
-        elif self._is_allowed(exchange, self._keys.control):
+        elif self._is_allowed(exchange, "control"):
             self._spawn(run_app(self._app, exchange), exchange)
 
     def _answer_client(self, exchange: Exchange, path: str) -> None:
-        if not self._is_allowed(exchange, self._keys.client):
+        caller = self._is_allowed(exchange, "models")
+        if caller is None:
             return
         if path in RELAYED:
-            self._relay(exchange)
+            self._meter.begin(exchange, caller)
+            self._relay(exchange, caller)
         elif path == "/v1/models":
-            self._list_models(exchange)
+            self._list_models(exchange, caller)
         else:
             refuse(exchange, 404, "unknown_path", f"There is no {path} here.")
 
@@ -160,17 +168,14 @@ class Door:
             return False
         return True
 
-    def _is_allowed(self, exchange: Exchange, *keys: str) -> bool:
-        shown = exchange.request.header(b"authorization") or b""
-        scheme, _, key = shown.partition(b" ")
-        if scheme.lower() == b"bearer" and any(hmac.compare_digest(key.strip(), good.encode()) for good in keys):
-            return True
-        message = "The key is missing or wrong. Send `Authorization: Bearer KEY`; `stoker status` names the key's file."
-        challenge = [(b"www-authenticate", b"Bearer")]
-        refuse(exchange, 401, "invalid_api_key", message, kind="authentication_error", headers=challenge)
-        return False
+    def _is_allowed(self, exchange: Exchange, place: Place) -> Caller | None:
+        who = self._keyring.who(exchange.request.headers, exchange.peer, place)
+        if isinstance(who, Caller):
+            return who
+        refuse_denied(exchange, who)
+        return None
 
-    def _list_models(self, exchange: Exchange) -> None:
+    def _list_models(self, exchange: Exchange, caller: Caller) -> None:
         if exchange.request.method not in ("GET", "HEAD"):
             refuse(exchange, 405, "method_not_allowed", "/v1/models takes GET.", headers=[(b"allow", b"GET, HEAD")])
             return
@@ -180,10 +185,11 @@ class Door:
                 "service": entry.service, "state": entry.state, "context_tokens": entry.context_tokens,
             }
             for entry in self._directory.entries()
+            if caller.may_ask(entry.model)
         ]  # fmt: skip
         exchange.reply(200, [JSON], msgspec.json.encode({"object": "list", "data": models}))
 
-    def _relay(self, exchange: Exchange) -> None:
+    def _relay(self, exchange: Exchange, caller: Caller) -> None:
         if exchange.request.method != "POST":
             message = f"{exchange.request.path} takes POST."
             refuse(exchange, 405, "method_not_allowed", message, headers=[(b"allow", b"POST")])
@@ -191,9 +197,15 @@ class Door:
         model = _read_model(exchange)
         if model is None:
             return
-        entries = self._directory.entries()
+        entries = [entry for entry in self._directory.entries() if caller.may_ask(entry.model)]
         entry = next((entry for entry in entries if entry.model == model), None)
-        if entry is None:
+        if entry is not None and exchange.usage is not None:
+            exchange.usage.service, exchange.usage.model = entry.service, entry.model
+        if not caller.may_ask(model):
+            refuse_denied(exchange, out_of_scope(caller, model))
+        elif denial := self._meter.over_running(caller):
+            refuse_denied(exchange, denial)
+        elif entry is None:
             known = ", ".join(sorted(f"`{entry.model}`" for entry in entries)) or "none yet"
             message = f"There is no model `{model}` here, and no other answers in its place. Models: {known}."
             refuse(exchange, 404, "model_not_found", message, param="model")
@@ -213,11 +225,15 @@ class Door:
             self._in_flight[service] -= 1
             self._relays[service].discard(relay)
             self._heard_at[service] = max(self._heard_at[service], relay.heard_at)
-            self._metrics.count(exchange.request.path, exchange.status, service)
+            self._ended(exchange, service)
 
         exchange.on_done = done
         self._relays[service].add(relay)
         self._spawn(relay.run(), exchange)
+
+    def _ended(self, exchange: Exchange, service: str = "") -> None:
+        self._metrics.count(exchange.request.path, exchange.status, service)
+        self._meter.end(exchange)
 
     def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
         if self._tasks is None:

@@ -6,6 +6,8 @@ import http
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from stoker.gateway.usage import Usage
+
 Headers = list[tuple[bytes, bytes]]
 
 BODILESS = frozenset({204, 304})
@@ -30,6 +32,10 @@ class Request(NamedTuple):
 
 class Wire(Protocol):
     """What an exchange needs from its connection."""
+
+    @property
+    def peer(self) -> str:
+        """The client's address; empty where there is none."""
 
     def write(self, data: bytes) -> None:
         """Sends bytes to the client."""
@@ -59,8 +65,14 @@ class Exchange:
         self.paused = False
         self._wire = wire
         self.extra = extra
+        self.usage: Usage | None = None
         self._chunked = False
         self._silent = request.method == "HEAD"  # or a status that has no body
+
+    @property
+    def peer(self) -> str:
+        """The client's address; empty where there is none."""
+        return self._wire.peer
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head; `length` None means a body of unknown length."""

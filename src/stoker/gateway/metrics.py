@@ -20,14 +20,14 @@ class GatewayMetrics:
     content_type = CONTENT_TYPE_LATEST.encode()
 
     def __init__(self, views: Callable[[], Iterable[ServiceView]], version: str) -> None:
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._requests = Counter(
             "stoker_gateway_requests", "Requests ended, by path, service and status; status 0: no reply was begun.",
-            ["path", "service", "status"], registry=self._registry,
+            ["path", "service", "status"], registry=self.registry,
         )  # fmt: skip
-        build = Gauge("stoker_build_info", "1, with the version of Stoker.", ["version"], registry=self._registry)
+        build = Gauge("stoker_build_info", "1, with the version of Stoker.", ["version"], registry=self.registry)
         build.labels(version).set(1)
-        self._registry.register(_Services(views))
+        self.registry.register(_Services(views))
 
     def count(self, path: str, status: int | None, service: str = "") -> None:
         """Counts one request that ended."""
@@ -35,7 +35,7 @@ class GatewayMetrics:
 
     def render(self) -> bytes:
         """Returns the text."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
 
 class _Services(Collector):
