@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stoker.gateway.attempts import MOST_REMEMBERED, PERIOD_S, WRONG_KEYS, origin_of
 from stoker.gateway.bucket import Bucket
-from stoker.gateway.keyring import KEY_LIMIT_BYTES, Caller, Denial, Keyring, out_of_scope
+from stoker.gateway.keyring import KEY_LIMIT_BYTES, Caller, Denial, Keyring, Place, out_of_scope
 from stoker.records import NamedKey
 
 OWNER, CONTROL, ALICE = "sk-stoker-owner", "sk-stoker-control", "sk-stoker-alice"
@@ -99,7 +99,7 @@ def test_no_bytes_at_all_make_it_fail(authorization: bytes, api_key: bytes) -> N
 
 def test_each_key_opens_its_own_paths_alone() -> None:
     ring = make_ring(named())
-    places = ("models", "metrics", "control")
+    places: tuple[Place, ...] = ("models", "metrics", "control")
     opened = {
         key: [isinstance(ring.who(bearer(key), place=place), Caller) for place in places] for key in (OWNER, CONTROL, ALICE)
     }

@@ -47,14 +47,14 @@ def test_usage_is_summed_up_and_unknown_is_not_zero(file: Path) -> None:
         store.write(
             [
                 make(model="m", prompt_tokens=10, completion_tokens=5, ttft_s=0.5),
-                make(model="m", prompt_tokens=20, completion_tokens=7, cached_tokens=3, ttft_s=1.5, duration_s=4.0),
+                make(model="m", prompt_tokens=20, completion_tokens=7, cached_tokens=3, ttft_s=1.5, duration_s=5.0),
                 make(model="m", status=503),
                 make(key="bob", status=None),
             ],
             NOON,
         )
     assert read_usage(file, "key", None) == (
-        UsageLine("alice", 3, 1, 2, 30, 12, 3, 1.0, pytest.approx(8 / 3)),
+        UsageLine("alice", 3, 1, 2, 30, 12, 3, 1.0, 3.0),
         UsageLine("bob", 1, 1, 0, None, None, None, None, 2.0),
     )
     assert [(line.name, line.requests) for line in read_usage(file, "model", None)] == [("", 1), ("m", 3)]
