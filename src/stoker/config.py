@@ -37,12 +37,17 @@ class GatewayConfig(Record, frozen=True):
     port: Port = 8700
     allowed_hosts: tuple[str, ...] = ()
     body_limit_bytes: Bytes = 32 * MIB
-    head_limit_s: Seconds = 15.0
-    body_limit_s: Seconds = 60.0
+    cors_origins: tuple[str, ...] = ()
+    tls_certificate: str | None = None
+    tls_key: str | None = None
+    head_limit_s: Seconds = 10.0
+    body_limit_s: Seconds = 10.0
     engine_silence_limit_s: Seconds = 900.0
     running: Running | None = None
     waiting: Waiting = 64
     wait_s: Wait = 600.0
+    usage_days: Annotated[int, msgspec.Meta(ge=0, le=36500)] = 90
+    usage_rows: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 1_000_000
 
 
 class LimitsConfig(Record, frozen=True):
@@ -108,6 +113,11 @@ class Paths(Record, frozen=True):
     def database(self) -> Path:
         """The SQLite file."""
         return self.state / "stoker.db"
+
+    @property
+    def usage_database(self) -> Path:
+        """The SQLite file of who used what; it may be thrown away."""
+        return self.state / "usage.db"
 
     @property
     def lock(self) -> Path:

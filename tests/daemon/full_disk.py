@@ -33,10 +33,12 @@ def main(folder: Path) -> None:
     stopped = home.service("demo")
     filler.unlink()
     again = home.json("up")
+    asked = sum(line["requests"] for line in home.json("usage")["lines"])
     left = home.end()
     said = {
         "answered": answered, "warnings": warnings, "stopped": stopped.state, "stop_warnings": stopped.warnings,
         "again": again["state"], "again_warnings": again["warnings"], "left": list(left),
+        "asked": asked,
     }  # fmt: skip
     assert stopped.state is State.STOPPED
     print(json.dumps(said))

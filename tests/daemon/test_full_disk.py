@@ -29,4 +29,5 @@ def test_a_full_disk_costs_log_lines_and_nothing_else(tmp_path: Path) -> None:
     assert seen["stopped"] == "STOPPED"
     assert seen["again"] == "READY"
     assert seen["again_warnings"] == []
+    assert seen["asked"] == 2  # the one on the full disk was written later
     assert seen["left"] == []

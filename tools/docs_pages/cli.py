@@ -24,8 +24,17 @@ def pages() -> dict[str, str]:
     for name in names:
         command = stoker.get_command(top, name)
         if command is not None:
-            found[f"cli/{name}.md"] = _page(f"stoker {name}", help_text(command, name, top), [])
+            found[f"cli/{name}.md"] = _page(f"stoker {name}", help_text(command, name, top), _below(command, name, top))
     return found
+
+
+def _below(command: click.Command, name: str, top: click.Context) -> list[str]:
+    """Returns the help of the commands that a verb holds."""
+    if not isinstance(command, click.Group):
+        return []
+    parent = click.Context(command, info_name=name, parent=top)
+    texts = [(word, help_text(one, word, parent)) for word, one in command.commands.items()]
+    return [line for word, text in texts for line in (f"## stoker {name} {word}", "", "```text", text, "```", "")][:-1]
 
 
 def _page(title: str, text: str, more: list[str]) -> str:

@@ -9,14 +9,29 @@ import contextlib
 import http.client
 from collections.abc import Iterator
 from typing import Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 from stoker.config import SERVICE_NAME, Paths
 from stoker.errors import BY_EXIT_CODE, StokerError, WrongUse
 from stoker.flows.ownership import read_owner
-from stoker.records import AdoptView, AdoptWish, Record, ServiceView, State, StatusView, SwitchView, Wish
+from stoker.records import (
+    AdoptView,
+    AdoptWish,
+    KeyView,
+    KeyWish,
+    NewKey,
+    Record,
+    RevokedKey,
+    ServiceView,
+    State,
+    StatusView,
+    SwitchView,
+    UsageBy,
+    UsageView,
+    Wish,
+)
 
 CALL_LIMIT_S = 60.0
 QUICK_LIMIT_S = 5.0
@@ -89,6 +104,22 @@ class Daemon:
     def forget(self, name: str) -> None:
         """Drops a service that rests."""
         self._call("DELETE", _path_of(name), None, dict[str, str])
+
+    def add_key(self, wish: KeyWish) -> NewKey:
+        """Makes a key."""
+        return self._call("POST", "/api/keys", wish, NewKey)
+
+    def keys(self) -> tuple[KeyView, ...]:
+        """Returns all keys."""
+        return self._call("GET", "/api/keys", None, tuple[KeyView, ...])
+
+    def revoke_key(self, name: str) -> RevokedKey:
+        """Ends a key."""
+        return self._call("DELETE", f"/api/keys/{quote(name, safe='')}", None, RevokedKey)
+
+    def usage(self, by: UsageBy, since: float | None) -> UsageView:
+        """Returns who used what since a time."""
+        return self._call("GET", f"/api/usage?{urlencode({'by': by, 'since': since or 0})}", None, UsageView)
 
     def stop(self) -> None:
         """Asks the daemon to end."""

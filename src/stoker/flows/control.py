@@ -13,6 +13,7 @@ from stoker.errors import Refused, WrongUse
 from stoker.flows.adopting import read_adoption
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
+from stoker.flows.key_desk import KeyDesk
 from stoker.flows.planning import make_plan
 from stoker.plan.idle import ON_PURPOSE
 from stoker.records import (
@@ -34,12 +35,15 @@ from stoker.supervise.supervisor import Supervisor
 class Control:
     """The daemon's uses. `stop_asked` is set when the daemon is to end."""
 
-    def __init__(self, paths: Paths, store: ServiceStore, history: History, supervisor: Supervisor, idle: Idle) -> None:
+    def __init__(
+        self, paths: Paths, store: ServiceStore, history: History, supervisor: Supervisor, idle: Idle, keys: KeyDesk
+    ) -> None:
         self._paths = paths
         self._store = store
         self._history = history
         self._supervisor = supervisor
         self._idle = idle
+        self.keys = keys
         self._begun = clock_s()
         self.url = ""
         self.stop_asked = asyncio.Event()

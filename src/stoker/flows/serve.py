@@ -24,18 +24,24 @@ from stoker.flows.history import History
 from stoker.flows.idle import Idle
 from stoker.flows.making_way import MakingWay
 from stoker.flows.menu import Menu
+from stoker.flows.exposure import check_exposure
+from stoker.flows.key_desk import KeyDesk
 from stoker.flows.notify import tell_ready
 from stoker.flows.on_demand import OnDemand
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
 from stoker.gateway.asgi import App
 from stoker.gateway.door import Door, Keys
 from stoker.gateway.hosts import is_loopback, reachable
+from stoker.gateway.keyring import Keyring
+from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.probes.answers import Prober
 from stoker.records import SavedService, SavedSwitch, Start
+from stoker.store.recorder import Recorder
 from stoker.store.services import ServiceStore
 from stoker.store.switches import SwitchStore
 from stoker.store.timelines import TimelineStore
+from stoker.store.usage import UsageStore
 from stoker.supervise.hands import Tools
 from stoker.supervise.supervisor import Supervisor
 
@@ -65,6 +71,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     timelines, switches = TimelineStore(paths.database), SwitchStore(paths.database)
     history, menu = History(timelines), Menu(paths.config, config)
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
+    check_exposure(config.gateway.host, {paths.key_file: keys.client, paths.control_key_file: keys.control})
     prober = Prober(keys.engine)
     tools = Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
@@ -75,15 +82,20 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
-    control = Control(paths, store, history, supervisor, idle)
+    metrics = GatewayMetrics(supervisor.views, __version__)
+    recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
+    keyring, meter = Keyring(keys.client, keys.control), Meter(recorder.note, metrics.registry)
+    desk = KeyDesk(paths, keyring, meter, recorder)
+    control = Control(paths, store, history, supervisor, idle, desk)
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
     on_demand = OnDemand(menu, way)
-    metrics = GatewayMetrics(supervisor.views, __version__)
-    door = Door(config.gateway, Directory(supervisor.owners, menu, on_demand, history), make_app(control), metrics, keys)
+    directory = Directory(supervisor.owners, menu, on_demand, history)
+    door = Door(config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine)
     try:
         await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand)
     finally:
         await prober.close()
+        recorder.close()
         timelines.close()
         switches.close()
         store.close()

@@ -89,6 +89,12 @@ class ClientConnection(asyncio.Protocol):
             if self._idle_bytes > HEAD_LIMIT_BYTES:  # a head, a trailer or a chunk's extension that does not end
                 self._refuse(_head_too_large())
 
+    @property
+    def peer(self) -> str:
+        """The client's address; empty where there is none."""
+        name = self._transport.get_extra_info("peername")
+        return str(name[0]) if isinstance(name, tuple) else ""
+
     def eof_received(self) -> bool:
         """Closes: a client that half-closes has left."""
         return False
@@ -282,6 +288,8 @@ class ClientConnection(asyncio.Protocol):
 
 class _Last:
     """The wire of a last reply: the connection lingers instead of closing."""
+
+    peer = ""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self.write = transport.write

@@ -6,6 +6,8 @@ import http
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from stoker.gateway.usage import Usage
+
 Headers = list[tuple[bytes, bytes]]
 
 EVENTS = b"text/event-stream; charset=utf-8"
@@ -36,6 +38,10 @@ class Request(NamedTuple):
 
 class Wire(Protocol):
     """What an exchange needs from its connection."""
+
+    @property
+    def peer(self) -> str:
+        """The client's address; empty where there is none."""
 
     def write(self, data: bytes) -> None:
         """Sends bytes to the client."""
@@ -69,6 +75,7 @@ class Exchange:
         self.paused = False
         self._wire = wire
         self.extra = extra
+        self.usage: Usage | None = None
         self._chunked = False
         self._as_it_comes = False
         self._said_early = False
@@ -81,6 +88,11 @@ class Exchange:
             self.start(200, [(b"content-type", EVENTS), (b"cache-control", b"no-cache")], None)
             self._said_early = True
         self.write(b": %s\n\n" % comment.encode())
+
+    @property
+    def peer(self) -> str:
+        """The client's address; empty where there is none."""
+        return self._wire.peer
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head; `length` None means a body of unknown length."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from stoker.gateway.cors import cors_headers
+from stoker.gateway.exchange import Exchange
+from stoker.gateway.refusals import refuse
+
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})
 
@@ -31,3 +35,31 @@ def is_loopback(host: str) -> bool:
 def reachable(bound: str) -> str:
     """Returns an address of this machine at which a server bound to `bound` answers."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, bound)
+
+
+class Hosts:
+    """The names by which this gateway may be called, and the origins whose web pages may ask it."""
+
+    def __init__(self, bound: str, allowed: Iterable[str], origins: Iterable[str]) -> None:
+        self._names = known_hosts(bound, allowed)
+        self._origins = frozenset(origin.lower().encode() for origin in origins)
+
+    def let_in(self, exchange: Exchange) -> bool:
+        """Refuses what a web page may have made the user's browser send (DNS rebinding, cross-site requests)."""
+        hosts = [value for name, value in exchange.request.headers if name == b"host"]
+        if len(hosts) > 1 or (not hosts and exchange.request.http_version == "1.1"):
+            refuse(exchange, 400, "malformed_request", "An HTTP/1.1 request names one host (RFC 9112, 3.2).")
+            return False
+        if hosts and normalise(hosts[0].decode("latin-1")) not in self._names:
+            message = f"The host {hosts[0].decode('latin-1')!r} is not one of this gateway's (gateway.allowed_hosts)."
+            refuse(exchange, 403, "foreign_host", message, kind="permission_error")
+            return False
+        origin = exchange.request.header(b"origin")
+        if origin is None or normalise(origin.decode("latin-1").partition("://")[2]) in self._names:
+            return True
+        if origin.lower() in self._origins:
+            exchange.extra = [*exchange.extra, *cors_headers(origin)]
+            return True
+        message = "Web pages of other sites may not ask here (gateway.cors_origins)."
+        refuse(exchange, 403, "foreign_origin", message, kind="permission_error")
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
@@ -9,9 +10,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
+from stoker.gateway.routes import shown
 from stoker.records import ServiceView, State
 
-KNOWN_PATHS = frozenset({"/health", "/metrics", "/v1/models", "/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
+logger = logging.getLogger("stoker.gateway")
+
 
 
 class GatewayMetrics:
@@ -20,22 +23,36 @@ class GatewayMetrics:
     content_type = CONTENT_TYPE_LATEST.encode()
 
     def __init__(self, views: Callable[[], Iterable[ServiceView]], version: str) -> None:
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._requests = Counter(
             "stoker_gateway_requests", "Requests ended, by path, service and status; status 0: no reply was begun.",
-            ["path", "service", "status"], registry=self._registry,
+            ["path", "service", "status"], registry=self.registry,
         )  # fmt: skip
-        build = Gauge("stoker_build_info", "1, with the version of Stoker.", ["version"], registry=self._registry)
+        self._children: dict[tuple[str, str, str], Counter] = {}
+        self._substituted = Counter(
+            "stoker_gateway_substituted_answers", "Answers that named another model than the one that was asked for.",
+            registry=self.registry,
+        )  # fmt: skip
+        build = Gauge("stoker_build_info", "1, with the version of Stoker.", ["version"], registry=self.registry)
         build.labels(version).set(1)
-        self._registry.register(_Services(views))
+        self.registry.register(_Services(views))
 
     def count(self, path: str, status: int | None, service: str = "") -> None:
         """Counts one request that ended."""
-        self._requests.labels(path if path in KNOWN_PATHS else "other", service, str(status or 0)).inc()
+        key = (shown(path), service, str(status or 0))
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = self._requests.labels(*key)
+        child.inc()
+
+    def substituted(self, service: str, model: str, said: str) -> None:
+        """Counts an answer that says that another model gave it, which must never be."""
+        self._substituted.inc()
+        logger.error("service=%s was asked for %s, and its answer says it is from %s", service, model, said)
 
     def render(self) -> bytes:
         """Returns the text."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
 
 class _Services(Collector):

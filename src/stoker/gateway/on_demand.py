@@ -11,17 +11,24 @@ from stoker.gateway.directory import Directory, Entry, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.model_value import replace_model
 from stoker.gateway.refusals import BAD_REQUEST, refuse
-from stoker.records import State
+from stoker.records import WITHOUT_ENGINE, State
 
 ALIAS_FILTER = (b"x-stoker-filters", b"alias")
 
 
 def render_models(entries: Iterable[Entry]) -> bytes:
     """Returns the body of `/v1/models`."""
-    return msgspec.json.encode({"object": "list", "data": [_model(entry) for entry in entries]})
+    return msgspec.json.encode({"object": "list", "data": [render_model(entry) for entry in entries]})
 
 
-def _model(entry: Entry) -> dict[str, object]:
+def render_running(entries: Iterable[Entry]) -> bytes:
+    """Returns the body of `/running`, in llama-swap's words: the models whose engines live."""
+    running = [entry for entry in entries if entry.alias_of is None and entry.state not in WITHOUT_ENGINE]
+    return msgspec.json.encode({"running": [{"model": one.model, "state": one.state.lower()} for one in running]})
+
+
+def render_model(entry: Entry) -> dict[str, object]:
+    """Returns one model as OpenAI's clients list it, with what Stoker knows beside."""
     return {
         "id": entry.model, "object": "model", "created": int(entry.since), "owned_by": "stoker",
         "service": entry.service, "state": entry.state, "context_tokens": entry.context_tokens,

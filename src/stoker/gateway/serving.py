@@ -84,12 +84,9 @@ class Serving:
         if entry is not None:
             self._admit(Errand(exchange, caller, entry, asked))
 
-    def ask_service(self, exchange: Exchange, caller: Caller, service: str, path: str) -> None:
-        """Sends a request of any kind to a path of a service that the request's path names."""
-        entry = self._directory.find_service(service)
-        if entry is None:
-            refuse(exchange, 404, "unknown_service", f"There is no service `{service}` here.")
-        elif not caller.may_ask(entry.model):
+    def ask_service(self, exchange: Exchange, caller: Caller, entry: Entry, path: str) -> None:
+        """Sends a request of any kind to a path of a service's own."""
+        if not caller.may_ask(entry.model):
             refuse_denied(exchange, out_of_scope(caller, entry.model))
         else:
             target = b"/" + exchange.request.target.split(b"/", 3)[3]

@@ -40,6 +40,15 @@ from stoker.records.flags import (
     Renamed,
     Suggestion,
 )
+from stoker.records.keys import (
+    PRIORITIES,
+    KeyState,
+    KeyView,
+    KeyWish,
+    NamedKey,
+    NewKey,
+    RevokedKey,
+)
 from stoker.records.launch import (
     AtExit,
     ContainerLaunch,
@@ -143,6 +152,12 @@ from stoker.records.timeline import (
     Timeline,
     TimelineView,
 )
+from stoker.records.usage import (
+    UsageBy,
+    UsageLine,
+    UsageRecord,
+    UsageView,
+)
 from stoker.records.views import (
     DaemonView,
     GatewayView,
@@ -173,6 +188,7 @@ __all__ = [
     "BEING_STARTED",
     "GIB",
     "MIB",
+    "PRIORITIES",
     "RESTING",
     "STOP",
     "THEN",
@@ -218,6 +234,9 @@ __all__ = [
     "InstallFinding",
     "InstallView",
     "InstalledEngine",
+    "KeyState",
+    "KeyView",
+    "KeyWish",
     "LaunchSpec",
     "LeftOut",
     "Level",
@@ -236,7 +255,9 @@ __all__ = [
     "ModelFormat",
     "ModelLayout",
     "Mount",
+    "NamedKey",
     "NearCatalog",
+    "NewKey",
     "Overlay",
     "Pairs",
     "Pin",
@@ -254,6 +275,7 @@ __all__ = [
     "Renamed",
     "RenderedFile",
     "Report",
+    "RevokedKey",
     "Rule",
     "RunOutcome",
     "RunPlan",
@@ -291,6 +313,10 @@ __all__ = [
     "UnitAction",
     "UnitKind",
     "UnitLaunch",
+    "UsageBy",
+    "UsageLine",
+    "UsageRecord",
+    "UsageView",
     "VerifyView",
     "Wish",
     "Workflow",

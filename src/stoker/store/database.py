@@ -1,4 +1,4 @@
-"""The SQLite file that several stores share: opened, brought up to date, and told of where it is broken.
+"""A SQLite file of ours: opened, brought up to date, and told of where it is broken.
 
 WAL with synchronous=NORMAL: a killed daemon loses nothing, a power cut at most the last change, never the file.
 """
@@ -14,11 +14,11 @@ from stoker.store.migrations import MIGRATIONS
 BUSY_LIMIT_S = 5.0
 
 
-def open_database(file: Path) -> sqlite3.Connection:
+def open_database(file: Path, schema: tuple[str, ...] = MIGRATIONS) -> sqlite3.Connection:
     """Opens the file to read and write, with the newest schema; raises StokerError where it cannot be used."""
     try:
         database = sqlite3.connect(file, timeout=BUSY_LIMIT_S, isolation_level=None)
-        _prepare(database, file)
+        _prepare(database, file, schema)
     except sqlite3.Error as problem:
         raise broken(file, problem) from problem
     return database
@@ -32,25 +32,25 @@ def open_to_read(file: Path) -> sqlite3.Connection:
         raise broken(file, problem) from problem
 
 
-def _prepare(database: sqlite3.Connection, file: Path) -> None:
+def _prepare(database: sqlite3.Connection, file: Path, schema: tuple[str, ...]) -> None:
     try:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
-        _migrate(database, file)
+        _migrate(database, file, schema)
     except (sqlite3.Error, StokerError):
         database.close()
         raise
 
 
-def _migrate(database: sqlite3.Connection, file: Path) -> None:
+def _migrate(database: sqlite3.Connection, file: Path, schema: tuple[str, ...]) -> None:
     done = database.execute("PRAGMA user_version").fetchone()[0]
-    if done > len(MIGRATIONS):
+    if done > len(schema):
         raise StokerError(
             f"{file} was written by a newer Stoker",
-            why=f"its schema is {done}, this version knows {len(MIGRATIONS)}",
+            why=f"its schema is {done}, this version knows {len(schema)}",
             next_step="upgrade Stoker, or use another state folder (STOKER_STATE)",
         )
-    for number, step in enumerate(MIGRATIONS[done:], start=done + 1):
+    for number, step in enumerate(schema[done:], start=done + 1):
         database.executescript(f"BEGIN; {step}; PRAGMA user_version = {number}; COMMIT;")
 
 

@@ -28,4 +28,37 @@ MIGRATIONS: tuple[str, ...] = (
         saved TEXT NOT NULL
     ) STRICT
     """,
+    """
+    CREATE TABLE keys (
+        name TEXT PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
+        created REAL NOT NULL,
+        expires REAL,
+        revoked REAL,
+        saved TEXT NOT NULL
+    ) STRICT
+    """,
+)
+
+# In a file of its own: it grows with every request, and a state must never wait for it or be lost with it.
+USAGE: tuple[str, ...] = (
+    """
+    CREATE TABLE usage (
+        id INTEGER PRIMARY KEY,
+        at REAL NOT NULL,
+        key TEXT NOT NULL,
+        path TEXT NOT NULL,
+        request_id TEXT NOT NULL,
+        duration_s REAL NOT NULL,
+        status INTEGER,
+        service TEXT,
+        model TEXT,
+        prompt_tokens INTEGER,
+        completion_tokens INTEGER,
+        cached_tokens INTEGER,
+        ttft_s REAL
+    ) STRICT;
+    CREATE INDEX usage_by_time ON usage (at);
+    CREATE TABLE last_used (key TEXT PRIMARY KEY, at REAL NOT NULL) STRICT
+    """,
 )

@@ -1,0 +1,90 @@
+"""Follows the requests of each caller: counts, limits and records them, and cuts those of a revoked key."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter
+
+from stoker.gateway.exchange import Exchange
+from stoker.gateway.keyring import Caller, Denial
+from stoker.gateway.refusals import refuse
+from stoker.gateway.usage import Usage
+from stoker.records import UsageRecord
+
+RETRY_SOON_S = 5
+Note = Callable[[UsageRecord], None]
+
+
+class Meter:
+    """`note` gets a record of each request as it ends; it must not wait."""
+
+    def __init__(self, note: Note, registry: CollectorRegistry) -> None:
+        self._note = note
+        self._running: defaultdict[str, set[Exchange]] = defaultdict(set)
+        self._requests = Counter(
+            "stoker_gateway_key_requests", "Requests for models ended, by key and status; status 0: no reply was begun.",
+            ["key", "status"], registry=registry,
+        )  # fmt: skip
+        self._tokens = Counter(
+            "stoker_gateway_key_tokens", "Tokens as the engines counted them, by key and kind (prompt, completion, cached).",
+            ["key", "kind"], registry=registry,
+        )  # fmt: skip
+
+    def begin(self, exchange: Exchange, caller: Caller) -> Usage:
+        """Follows a request from here on; `end` has to be called when it is done."""
+        request_id = exchange.extra[0][1].decode("latin-1")
+        exchange.usage = Usage(caller, exchange.request.path, request_id)
+        self._running[caller.name].add(exchange)
+        return exchange.usage
+
+    def running(self, caller: Caller) -> int:
+        """Returns how many requests of a caller are under way."""
+        return len(self._running[caller.name])
+
+    def over_running(self, caller: Caller) -> Denial | None:
+        """Returns why a caller's latest request is one too many, or None."""
+        if caller.running is None or self.running(caller) <= caller.running:
+            return None
+        message = f"The key `{caller.name}` may have {caller.running} requests running at once, and has."
+        return Denial(429, "too_many_running", message, "rate_limit_error", RETRY_SOON_S)
+
+    def end(self, exchange: Exchange) -> None:
+        """Records a request that is done; one that was never begun here, or has ended, is none."""
+        usage = exchange.usage
+        if usage is None:
+            return
+        exchange.usage = None
+        self._running[usage.caller.name].discard(exchange)
+        record = usage.record(exchange.status)
+        self._count(record)
+        self._note(record)
+
+    def _count(self, record: UsageRecord) -> None:
+        self._requests.labels(record.key, str(record.status or 0)).inc()
+        kinds = ("prompt", record.prompt_tokens), ("completion", record.completion_tokens), ("cached", record.cached_tokens)
+        for kind, tokens in kinds:
+            if tokens is not None:
+                self._tokens.labels(record.key, kind).inc(tokens)
+
+    def cut(self, name: str) -> int:
+        """Ends what runs under a key, engines included, and never as if it were whole; returns how many that were."""
+        exchanges = list(self._running[name])
+        for exchange in exchanges:
+            exchange.on_gone()
+            if exchange.done:
+                continue
+            if exchange.status is None:
+                refuse_denied(exchange, Denial(401, "revoked_api_key", f"The key `{name}` was revoked."))
+            else:
+                exchange.abort()
+        return len(exchanges)
+
+
+def refuse_denied(exchange: Exchange, denial: Denial) -> None:
+    """Answers somebody who is not let in."""
+    headers = [(b"www-authenticate", b"Bearer")] if denial.status == 401 else []
+    if denial.retry_after_s is not None:
+        headers.append((b"retry-after", str(denial.retry_after_s).encode()))
+    refuse(exchange, denial.status, denial.code, denial.message, kind=denial.kind, headers=headers)
