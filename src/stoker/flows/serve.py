@@ -20,12 +20,12 @@ from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
+from stoker.flows.exposure import check_exposure
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
+from stoker.flows.key_desk import KeyDesk
 from stoker.flows.making_way import MakingWay
 from stoker.flows.menu import Menu
-from stoker.flows.exposure import check_exposure
-from stoker.flows.key_desk import KeyDesk
 from stoker.flows.notify import tell_ready
 from stoker.flows.on_demand import OnDemand
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key

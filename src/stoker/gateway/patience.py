@@ -22,7 +22,7 @@ def wait_limit_s(request: Request, most_s: float) -> float:
 
 
 class Patience:
-    """One client that waits. A stream's client is told every now and then how far it is, in comments that clients pass over."""
+    """One client that waits. A stream is told how far the start is, in comments that clients pass over."""
 
     def __init__(self, exchange: Exchange, is_stream: bool, look: Callable[[], Entry]) -> None:
         self._exchange = exchange
