@@ -7,7 +7,7 @@ import logging
 import os
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from stoker.facts.machine.memory import read_memory
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
+from stoker.flows.filtering import check_filters
 from stoker.flows.idle import Idle
 from stoker.flows.notify import tell_ready
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
@@ -42,22 +43,23 @@ logger = logging.getLogger("stoker.daemon")
 
 
 class _Directory:
-    """The supervisor's services as the gateway's door needs them."""
+    """The supervisor's services as the gateway's door needs them, with the filters that `stoker.toml` says."""
 
-    def __init__(self, owners: dict[str, ServiceOwner]) -> None:
+    def __init__(self, owners: dict[str, ServiceOwner], filters: Mapping[str, tuple[str, ...]]) -> None:
         self._owners = owners
+        self._filters = filters
 
     def entries(self) -> list[Entry]:
-        return [_entry(owner) for owner in self._owners.values() if owner.plan.answers]
+        return [_entry(owner, self._filters.get(name, ())) for name, owner in self._owners.items() if owner.plan.answers]
 
 
-def _entry(owner: ServiceOwner) -> Entry:
+def _entry(owner: ServiceOwner, filters: tuple[str, ...]) -> Entry:
     plan, service = owner.plan, owner.service
     context = next((setting.value for setting in plan.settings if setting.name == "context"), None)
     return Entry(
         plan.service, plan.model, service.state, service.since, service.why,
         context if isinstance(context, int) else None, owner.endpoint,
-        RETRY_LATER_S if service.state in RESTING else RETRY_SOON_S,
+        RETRY_LATER_S if service.state in RESTING else RETRY_SOON_S, filters,
     )  # fmt: skip
 
 
@@ -73,6 +75,8 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
     config = read_config(paths.config)
+    for wish in config.services.values():
+        check_filters(wish)
     with own_state(paths, __version__), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(paths, config, make_app, announce))
 
@@ -92,7 +96,8 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     control = Control(paths, store, timelines, supervisor, Idle(paths, config.idle, supervisor, tools))
     metrics = GatewayMetrics(supervisor.views, __version__)
-    door = Door(config.gateway, _Directory(supervisor.owners), make_app(control), metrics, keys)
+    directory = _Directory(supervisor.owners, {name: wish.filters for name, wish in config.services.items()})
+    door = Door(config.gateway, directory, make_app(control), metrics, keys)
     try:
         await _live(paths, config, supervisor, control, door, announce, switches.read())
     finally:

@@ -9,18 +9,22 @@ import resource
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Coroutine
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from stoker.config import GatewayConfig
 from stoker.gateway.asgi import App, run_app
+from stoker.gateway.chain import Chain, chain_of
 from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.exchange import Exchange
+from stoker.gateway.filtered import filter_exchange
 from stoker.gateway.hosts import known_hosts, normalise
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.refusals import BAD_REQUEST, JSON, refuse
 from stoker.gateway.relay import Relay, identity
+from stoker.gateway.token_count import count_tokens
 from stoker.records import Endpoint, State
 
 RELAYED = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
@@ -40,6 +44,7 @@ class Entry(NamedTuple):
     context_tokens: int | None
     endpoint: Endpoint | None
     retry_after_s: int
+    filters: tuple[str, ...] = ()
 
 
 class Directory(Protocol):
@@ -200,14 +205,20 @@ class Door:
         elif entry.endpoint is None:
             _refuse_unready(exchange, entry)
         else:
-            self._send(exchange, entry.endpoint)
+            self._send(exchange, entry.endpoint, chain_of(entry.filters))
 
-    def _send(self, exchange: Exchange, endpoint: Endpoint) -> None:
+    def _send(self, exchange: Exchange, endpoint: Endpoint, chain: Chain) -> None:
         service = endpoint.service
-        self._in_flight[service] += 1
-        exchange.extra = identity(endpoint, exchange.extra[0][1])
+        exchange.extra = [*identity(endpoint, exchange.extra[0][1]), *chain.headers]
 
-        relay = Relay(exchange, endpoint, endpoint.key or self._keys.engine, self._config.engine_silence_limit_s)
+        def relay_to(asked: Exchange) -> Relay:
+            return Relay(asked, endpoint, endpoint.key or self._keys.engine, self._config.engine_silence_limit_s)
+
+        carried = filter_exchange(exchange, chain, partial(count_tokens, relay_to, endpoint.model), self._spawn)
+        if carried is None:
+            return
+        relay = relay_to(carried)
+        self._in_flight[service] += 1
 
         def done() -> None:
             self._in_flight[service] -= 1
@@ -217,7 +228,7 @@ class Door:
 
         exchange.on_done = done
         self._relays[service].add(relay)
-        self._spawn(relay.run(), exchange)
+        self._spawn(relay.run(), carried)
 
     def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
         if self._tasks is None:

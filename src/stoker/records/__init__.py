@@ -25,6 +25,9 @@ from stoker.records.fetch import (
     LeftOut,
     Pin,
 )
+from stoker.records.filters import (
+    FilterView,
+)
 from stoker.records.flags import (
     CatalogChanges,
     Changed,
@@ -195,6 +198,7 @@ __all__ = [
     "FetchSettings",
     "FetchView",
     "Fetched",
+    "FilterView",
     "Finding",
     "Flag",
     "FlagMatch",
