@@ -21,6 +21,7 @@ from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
 from stoker.flows.exposure import check_exposure
+from stoker.flows.filtering import check_filters
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
@@ -62,6 +63,8 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
     config = read_config(paths.config)
+    for wish in config.services.values():
+        check_filters(wish)
     with own_state(paths, __version__), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(paths, config, make_app, announce))
 
@@ -76,7 +79,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     tools = Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
         read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
-        in_flight=lambda service: door.in_flight(service), heard_at=lambda service: door.heard_at(service),
+        in_flight=lambda service: door.serving.in_flight(service), heard_at=lambda service: door.serving.heard_at(service),
         read_counters=prober.read_counters, keep_start=_keeper(history),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
     )  # fmt: skip

@@ -30,6 +30,9 @@ from stoker.records.fetch import (
     LeftOut,
     Pin,
 )
+from stoker.records.filters import (
+    FilterView,
+)
 from stoker.records.flags import (
     CatalogChanges,
     Changed,
@@ -218,6 +221,7 @@ __all__ = [
     "FetchSettings",
     "FetchView",
     "Fetched",
+    "FilterView",
     "Finding",
     "Flag",
     "FlagMatch",

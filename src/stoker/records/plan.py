@@ -20,7 +20,8 @@ class Wish(Record, frozen=True):
     an engine's own command, such as a virtual environment's python; `image` the container to run it in. `claim_gib` is the
     memory it takes, where its owner knows better than a budget could. Engine 'command' is any program: it needs `program`
     or the name of a systemd `unit`, `claim_gib`, and `health` (a path that answers 200) or `ready_line` (a pattern of its
-    log) instead of a model. Of the services of one `group` only one is up at a time.
+    log) instead of a model. Of the services of one `group` only one is up at a time. `filters` are the gateway's, in order;
+    they are no part of the plan.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Wish(Record, frozen=True):
     ready_line: str | None = None
     group: str | None = None
     unit: str | None = None
+    filters: tuple[str, ...] = ()
 
 
 class Setting(Record, frozen=True):

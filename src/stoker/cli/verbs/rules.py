@@ -11,6 +11,7 @@ Example:
   stoker rules
   stoker rules --search flashinfer
   stoker rules sglang-attn-triton-required
+  stoker rules --filters
 """
 
 
@@ -18,9 +19,13 @@ Example:
 @click.argument("rule_id", required=False)
 @click.option("--search", help="Only rules that speak of all these words.")
 @click.option("--engine", help="Only rules that can concern this engine.")
+@click.option("--filters", is_flag=True, help="The gateway's filters instead: what a service may opt in to, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def rules(rule_id: str | None, search: str | None, engine: str | None, as_json: bool) -> None:
+def rules(rule_id: str | None, search: str | None, engine: str | None, filters: bool, as_json: bool) -> None:
     """Prints one rule, or a list of them."""
+    if filters:
+        _say_filters(rule_id, search, engine, as_json)
+        return
     from stoker.cli.rule_text import list_text, rule_text
     from stoker.cli.show import say_json
     from stoker.rules.load import find_rule, load_rules, search_rules
@@ -37,6 +42,20 @@ def rules(rule_id: str | None, search: str | None, engine: str | None, as_json: 
         say_json(found)
     else:
         click.echo(list_text(found))
+
+
+def _say_filters(name: str | None, search: str | None, engine: str | None, as_json: bool) -> None:
+    from stoker.cli.filter_text import filters_text
+    from stoker.cli.show import say_json
+    from stoker.gateway.filters import find, names
+
+    if search or engine:
+        raise click.UsageError("--filters goes with neither --search nor --engine.")
+    found = [find(one).view() for one in ([name] if name else names())]
+    if as_json:
+        say_json(found)
+    else:
+        click.echo(filters_text(found))
 
 
 COMMAND = rules
