@@ -101,6 +101,7 @@ class Directory:
             name, model, service.state, service.since, service.why, _whole(_find(plan, "context")), endpoint,
             self._retry_after_s(name, service.state, on_demand, expected_s), limits,
             on_demand=on_demand, expected_s=expected_s, waits_for=self._on_demand.waits_for(name), answers=plan.answers,
+            filters=self._menu.filters(name),
         )  # fmt: skip
 
     def _unstarted(self, wish: Wish, model: str) -> Entry:
@@ -110,7 +111,7 @@ class Directory:
             name, model, state, self._begun, NEVER_STARTED, wish.context, None,
             self._retry_after_s(name, state, True, expected_s), self._menu.limits(name),
             on_demand=True, expected_s=expected_s, waits_for=self._on_demand.waits_for(name),
-            answers=model_of(wish) is not None,
+            answers=model_of(wish) is not None, filters=wish.filters,
         )  # fmt: skip
 
     def _expected_s(self, name: str, state: State, since: float) -> float | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from stoker.config import Config, read_config
 from stoker.door_tables import model_of
 from stoker.errors import StokerError
+from stoker.flows.filtering import check_filters
 from stoker.records import DoorSettings, QueueLimits, Wish
 
 LOOK_S = 1.0
@@ -46,7 +47,7 @@ class Menu:
             return
         self._stamp = stamp
         try:
-            self._take(await asyncio.to_thread(read_config, self._file))
+            self._take(await asyncio.to_thread(_read, self._file))
         except StokerError as problem:
             logger.warning("what stoker.toml said before stands for the gateway: %s", str(problem).replace("\n  ", "; "))
 
@@ -57,6 +58,11 @@ class Menu:
     def door(self, service: str) -> DoorSettings:
         """Returns what the door does with a service's requests."""
         return self._config.doors.get(service, NO_DOOR)
+
+    def filters(self, service: str) -> tuple[str, ...]:
+        """Returns the filters that a service's requests and replies go through."""
+        wish = self.wish(service)
+        return () if wish is None else wish.filters
 
     def limits(self, service: str) -> QueueLimits:
         """Returns how many requests for a service may run and wait: its own table's word, else that of `[gateway]`."""
@@ -86,6 +92,13 @@ class Menu:
     def aliases(self) -> dict[str, str]:
         """Other names, each with the model or service that it stands for."""
         return self._config.aliases
+
+
+def _read(file: Path) -> Config:
+    config = read_config(file)
+    for wish in config.services.values():
+        check_filters(wish)
+    return config
 
 
 def _stamp(file: Path) -> Stamp | None:

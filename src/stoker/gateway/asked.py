@@ -11,7 +11,6 @@ from stoker.gateway.exchange import Exchange
 from stoker.gateway.refusals import refuse
 
 BYTES_PER_TOKEN = 4  # a rough estimate, for limits on what is in flight; an engine counts exactly
-FORM = b"multipart/form-data"
 BOUNDARY = re.compile(rb'boundary="?([^";,\s]{1,70})"?', re.IGNORECASE)
 MODEL_PART = re.compile(rb'content-disposition:[^\r\n]*\bname="?model"?\s*(?:;[^\r\n]*)?$', re.IGNORECASE | re.MULTILINE)
 
@@ -34,10 +33,7 @@ class _Body(msgspec.Struct):
 
 def read_asked(exchange: Exchange) -> Asked | None:
     """Returns what a body asks for; answers 400 and returns None where it names no model."""
-    kind = exchange.request.header(b"content-type") or b""
-    if kind.lower().startswith(FORM):
-        return _read_form(exchange, kind)
-    return _read_json(exchange)
+    return _read_json(exchange) if exchange.request.is_json else _read_form(exchange)
 
 
 def _read_json(exchange: Exchange) -> Asked | None:
@@ -58,9 +54,8 @@ def _read_json(exchange: Exchange) -> Asked | None:
     return None
 
 
-def _read_form(exchange: Exchange, kind: bytes) -> Asked | None:
-    """Reads a form, as uploads of sounds and pictures are sent."""
-    boundary = BOUNDARY.search(kind)
+def _read_form(exchange: Exchange) -> Asked | None:
+    boundary = BOUNDARY.search(exchange.request.header(b"content-type") or b"")
     model = _field(bytes(exchange.request.body), boundary[1]) if boundary else None
     if model is None:
         refuse(exchange, 400, "invalid_model", "The form has no field `model`.", param="model")

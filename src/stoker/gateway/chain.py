@@ -29,7 +29,7 @@ class Chain:
                 _make(one, one.reply, what)
         self.headers = [(b"x-stoker-filters", ", ".join(names).encode())] if names else []
 
-    def request(self, path: str, body: bytes) -> bytes:
+    def request(self, path: str, body: bytes | bytearray) -> bytes | bytearray:
         """Returns what the engine gets of a request's body, the same where no filter changes it; raises Refusal."""
         inner = path.removeprefix("/v1")
         parts = [part for paths, part in self._requests if inner in paths]

@@ -30,6 +30,7 @@ class Entry(NamedTuple):
     expected_s: float | None = None
     waits_for: str = ""
     answers: bool = True
+    filters: tuple[str, ...] = ()
 
 
 class NoSingleModel(StokerError):

@@ -31,6 +31,11 @@ class Request(NamedTuple):
     target: bytes = b""
     is_websocket: bool = False
 
+    @property
+    def is_json(self) -> bool:
+        """Tells whether the body is not said to be a form, as uploads of sounds and pictures are."""
+        return not (self.header(b"content-type") or b"").lower().startswith(b"multipart/")
+
     def header(self, name: bytes) -> bytes | None:
         """Returns the first header of that name."""
         return next((value for key, value in self.headers if key == name), None)

@@ -34,7 +34,7 @@ class FilteredExchange(Exchange):
     `status` stays None until the client has got the head, which a whole reply's length has to be known for.
     """
 
-    def __init__(self, inner: Exchange, chain: Chain, body: bytes, count: Count, spawn: Spawn) -> None:
+    def __init__(self, inner: Exchange, chain: Chain, body: bytes | bytearray, count: Count, spawn: Spawn) -> None:
         self._parts = chain.reply_parts(inner.request.path)
         # Asks for a reply that can be read, where one has to be.
         headers = [pair for pair in inner.request.headers if not self._parts or pair[0] != b"accept-encoding"]
@@ -132,8 +132,10 @@ class _Onward:
     """The wire of a filtered exchange: the client's own exchange."""
 
     def __init__(self, inner: Exchange) -> None:
+        self.peer = inner.peer
         self.write = inner.write
         self.abort = inner.abort
+        self.hold = inner.hold
         self._inner = inner
 
     def finish(self, keep_alive: bool) -> None:

@@ -16,7 +16,6 @@ from stoker.records import ServiceView, State
 logger = logging.getLogger("stoker.gateway")
 
 
-
 class GatewayMetrics:
     """Counts requests as they end, and reads the services' states when asked."""
 

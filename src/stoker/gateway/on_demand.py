@@ -85,7 +85,7 @@ def _headers(entry: Entry) -> Headers:
 
 def name_real_model(exchange: Exchange, entry: Entry) -> Headers:
     """Puts the real model's name into a request that says an alias; returns the headers that tell of it."""
-    if entry.alias_of is None:
+    if entry.alias_of is None or not exchange.request.is_json:
         return []
-    exchange.request = exchange.request._replace(body=replace_model(exchange.request.body, entry.alias_of))
+    exchange.request = exchange.request._replace(body=replace_model(bytes(exchange.request.body), entry.alias_of))
     return [ALIAS_FILTER]

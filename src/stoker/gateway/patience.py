@@ -34,7 +34,7 @@ class Patience:
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(start)
         left: asyncio.Future[None] = loop.create_future()
-        self._exchange.on_gone = lambda: left.done() or left.set_result(None)
+        self._exchange.on_gone = lambda: left.set_result(None)
         try:
             while not task.done() and not self._exchange.done:
                 await asyncio.wait((task, left), timeout=SAYS_EVERY_S, return_when=asyncio.FIRST_COMPLETED)

@@ -32,7 +32,7 @@ class Refusal(Exception):
 class Fields:
     """A request's JSON body, field by field; the text of each field stays the client's own until it is set."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes | bytearray) -> None:
         self._raw: dict[str, msgspec.Raw] = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         self.changed = False
 
