@@ -23,7 +23,10 @@ from stoker.gateway.refusals import BAD_REQUEST, JSON, refuse
 from stoker.gateway.relay import Relay, identity
 from stoker.records import Endpoint, State
 
-RELAYED = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
+RELAYED = frozenset({
+    "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses",
+    "/v1/rerank", "/tokenize", "/detokenize",
+})  # fmt: skip
 LEFT_FOR_OTHERS = 128  # file descriptors that clients do not get: logs, the database, engines being watched
 REQUEST_ID_LIMIT_BYTES = 128
 logger = logging.getLogger("stoker.gateway")
@@ -125,7 +128,7 @@ class Door:
             return
         if path == "/health":
             exchange.reply(200, [JSON], b'{"status":"ok"}')
-        elif path.startswith("/v1/"):
+        elif path.startswith("/v1/") or path in RELAYED:
             self._answer_client(exchange, path)
         elif path == "/metrics":
             if self._is_allowed(exchange, self._keys.client, self._keys.control):

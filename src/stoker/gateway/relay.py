@@ -151,7 +151,7 @@ class Relay(asyncio.Protocol):
         if self._exchange.status is None:
             refuse(self._exchange, status, code, message, kind="engine_error")
         elif self._is_stream:
-            self._exchange.write(error_event(message, code))
+            self._exchange.write(error_event(self._exchange.request.path, message, code))
             self._exchange.end()
         else:
             self._exchange.abort()
