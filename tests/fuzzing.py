@@ -1,10 +1,11 @@
-"""Plays what a client sends to a real connection, on a transport and a clock of the test's own, and reads it with h11 too."""
+"""Plays what a client sends to a real connection, on a transport and a clock of the test's own; reads it with h11 too."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections import deque
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import h11
@@ -20,7 +21,8 @@ LONG_S = 1000.0  # longer than any limit
 ANSWER = re.compile(
     rb"HTTP/1\.1 100 Continue\r\n\r\n"
     rb"|HTTP/1\.1 200 OK\r\nx-number: (?P<number>\d+)\r\n(?:[a-z-]+: [^\r\n]*\r\n)*\r\n(?:2\r\nok\r\n0\r\n\r\n|ok|)"
-    rb'|HTTP/1\.1 (?P<refused>\d+) [A-Za-z ]+\r\n(?:[a-z-]+: [^\r\n]*\r\n)*connection: close\r\n\r\n\{"error":\{[^\r\n]*\}\}$'
+    rb"|HTTP/1\.1 (?P<refused>\d+) [A-Za-z ]+\r\n(?:[a-z-]+: [^\r\n]*\r\n)*connection: close\r\n\r\n"
+    rb'\{"error":\{[^\r\n]*\}\}$'
 )  # fmt: skip
 
 
@@ -124,8 +126,8 @@ class Player:
 
         def handle(exchange: Exchange) -> None:
             taken.append(_take(exchange))
-            answer = (_answer, exchange, len(taken))
-            self.loop.call_soon(*answer) if waits else _answer(exchange, len(taken))
+            answer = partial(_answer, exchange, len(taken))
+            self.loop.call_soon(answer) if waits else answer()
 
         connection = ClientConnection(handle, LIMITS, self._register)
         wire = Wire(self.loop, connection)

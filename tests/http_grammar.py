@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 NASTY = (
-    b"\x00", b"\r", b"\n", b"\r\n", b"\r\n\r\n", b"\n\n", b" ", b"\t", b"\x0b", b"\x0c", b"\x7f", b"\x80", b"\xff", b":", b";", b",",
-    b"+", b"-", b"0", b"0x", b"1e9", b"%00", b"%0d%0a", b"#", b"?", b"\xc3\xa9", b"chunked", b"content-length: 3\r\n", b"a" * 300,
-    b"GET /x HTTP/1.1\r\nhost: x\r\n\r\n",
+    b"\x00", b"\r", b"\n", b"\r\n", b"\r\n\r\n", b"\n\n", b" ", b"\t", b"\x0b", b"\x0c", b"\x7f", b"\x80", b"\xff",
+    b":", b";", b",", b"+", b"-", b"0", b"0x", b"1e9", b"%00", b"%0d%0a", b"#", b"?", b"\xc3\xa9", b"chunked",
+    b"content-length: 3\r\n", b"a" * 300, b"GET /x HTTP/1.1\r\nhost: x\r\n\r\n",
 )  # fmt: skip
 METHODS = (b"GET", b"POST", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"PATCH")
 ODD_METHODS = (
@@ -26,39 +27,43 @@ ODD_METHODS = (
 )
 TARGETS = (b"/", b"/v1/models", b"/v1/chat/completions?x=1", b"/a%20b", b"*", b"/a/../b", b"//x")
 ODD_TARGETS = (
-    b"http://x/v1/models", b"http://other/", b"x:443", b"", b"/a b", b"/a\tb", b"/\x00", b"/\xc3\xa9", b"/a#b", b"?", b"\\", b"a",
-    b"/" + b"a" * 5000, b"http://x:99999/", b"/%", b"/%zz", b"https://u:p@x/",
+    b"http://x/v1/models", b"http://other/", b"x:443", b"", b"/a b", b"/a\tb", b"/\x00", b"/\xc3\xa9", b"/a#b", b"?",
+    b"\\", b"a", b"/" + b"a" * 5000, b"http://x:99999/", b"/%", b"/%zz", b"https://u:p@x/",
 )  # fmt: skip
 VERSIONS = (b" HTTP/1.1",) * 12 + (b" HTTP/1.0",) * 3
 ODD_VERSIONS = (
-    b"", b" ", b" HTTP/0.9", b" HTTP/2.0", b" HTTP/1.2", b" HTTP/1.11", b" HTTP/11", b" http/1.1", b" ICE/1.0", b"  HTTP/1.1",
-    b"\tHTTP/1.1", b" HTTP/1.1 ", b" HTTP/ 1.1", b" HTTP/3", b" HTTP/1.", b" RTSP/1.0",
+    b"", b" ", b" HTTP/0.9", b" HTTP/2.0", b" HTTP/1.2", b" HTTP/1.11", b" HTTP/11", b" http/1.1", b" ICE/1.0",
+    b"  HTTP/1.1", b"\tHTTP/1.1", b" HTTP/1.1 ", b" HTTP/ 1.1", b" HTTP/3", b" HTTP/1.", b" RTSP/1.0",
 )  # fmt: skip
 HEADERS = (
-    b"accept: */*", b"User-Agent: a (b; c) d/1.0", b"x-request-id: 7", b"expect: 100-continue", b"connection: keep-alive",
-    b"connection: close", b"Connection: Keep-Alive, x", b"x-empty:", b"x-spaces:  a  ", b"cookie: a=b; c=d", b"te: trailers",
-    b"accept-encoding: gzip", b"origin: http://x", b"connection: close, keep-alive",
+    b"accept: */*", b"User-Agent: a (b; c) d/1.0", b"x-request-id: 7", b"expect: 100-continue",
+    b"connection: keep-alive", b"connection: close", b"Connection: Keep-Alive, x", b"x-empty:", b"x-spaces:  a  ",
+    b"cookie: a=b; c=d", b"te: trailers", b"accept-encoding: gzip", b"origin: http://x",
+    b"connection: close, keep-alive",
 )  # fmt: skip
 ODD_HEADERS = (
-    b"connection: upgrade\r\nupgrade: websocket", b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AA",
-    b"upgrade: h2c", b"x : 1", b": 1", b"x", b" x: 1", b"x: a\r\n b", b"x:\r\n\ty", b"x: a\x00b", b"x: a\rb", b"x: a\nb", b"x\x00: 1",
-    b"x(y: 1", b"\xc3\xa9: 1", b"x: \xc3\xa9\xff", b"x: a\x0bb", b"x: a\x7fb", b"host: y", b"Host:", b"host: x, y", b"expect: other",
-    b"content-length", b"content-length:", b"transfer-encoding", b"transfer-encoding:", b"x: " + b"a" * 70_000,
-    b"proxy-connection: close", b"x\ty: 1", b"connection: content-length", b"connection: \x0bclose", b"x:1\r\r\n",
+    b"connection: upgrade\r\nupgrade: websocket",
+    b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AA", b"upgrade: h2c", b"x : 1", b": 1",
+    b"x", b" x: 1", b"x: a\r\n b", b"x:\r\n\ty", b"x: a\x00b", b"x: a\rb", b"x: a\nb", b"x\x00: 1", b"x(y: 1",
+    b"\xc3\xa9: 1", b"x: \xc3\xa9\xff", b"x: a\x0bb", b"x: a\x7fb", b"host: y", b"Host:", b"host: x, y",
+    b"expect: other", b"content-length", b"content-length:", b"transfer-encoding", b"transfer-encoding:",
+    b"x: " + b"a" * 70_000, b"proxy-connection: close", b"x\ty: 1", b"connection: content-length",
+    b"connection: \x0bclose", b"x:1\r\r\n",
 )  # fmt: skip
 LENGTHS = (
-    b"+%d", b"-%d", b"0%d", b"%d, %d", b"%d,%d", b"0x%d", b"%d.0", b" %d ", b"%d\x0b", b"%d ", b"1%d", b"%d 0", b"", b"\x00%d",
-    b"99999999999999999999%d", b"%d;", b"\xb2", b"%d\t", b"_%d", b"1_%d",
+    b"+%d", b"-%d", b"0%d", b"%d, %d", b"%d,%d", b"0x%d", b"%d.0", b" %d ", b"%d\x0b", b"%d ", b"1%d", b"%d 0", b"",
+    b"\x00%d", b"99999999999999999999%d", b"%d;", b"\xb2", b"%d\t", b"_%d", b"1_%d",
 )  # fmt: skip
 ENCODINGS = (
-    b"chunked", b"Chunked", b"CHUNKED", b"chunked ", b" chunked", b"\x0bchunked", b"chunked\x0b", b"xchunked", b"chunkedx", b"identity",
-    b"chunked, identity", b"identity, chunked", b"gzip, chunked", b"chunked, chunked", b"chunked,", b",chunked", b"\"chunked\"",
-    b"chunked;q=1", b"gzip", b"", b"chu\r\n nked", b"chunked\r\ntransfer-encoding: chunked", b"chunked\r\ntransfer-encoding: identity",
+    b"chunked", b"Chunked", b"CHUNKED", b"chunked ", b" chunked", b"\x0bchunked", b"chunked\x0b", b"xchunked",
+    b"chunkedx", b"identity", b"chunked, identity", b"identity, chunked", b"gzip, chunked", b"chunked, chunked",
+    b"chunked,", b",chunked", b"\"chunked\"", b"chunked;q=1", b"gzip", b"", b"chu\r\n nked",
+    b"chunked\r\ntransfer-encoding: chunked", b"chunked\r\ntransfer-encoding: identity",
     b"identity\r\ntransfer-encoding: chunked",
 )  # fmt: skip
 SIZES = (
-    b"0x%x", b"+%x", b"-%x", b" %x", b"%x ", b"00%x", b"%x\t", b"%xg", b"", b"fffffffffffffff%x", b"10000000000000000%x", b"%x\x00",
-    b"%x_0", b"ffffffff%x",
+    b"0x%x", b"+%x", b"-%x", b" %x", b"%x ", b"00%x", b"%x\t", b"%xg", b"", b"fffffffffffffff%x",
+    b"10000000000000000%x", b"%x\x00", b"%x_0", b"ffffffff%x",
 )  # fmt: skip
 EXTENSIONS = (
     b";a",
@@ -75,8 +80,8 @@ EXTENSIONS = (
     b';a="b',
 )
 TRAILERS = (
-    b"x: y\r\n", b"content-length: 9\r\n", b"transfer-encoding: chunked\r\n", b"x\r\n", b" x: y\r\n", b"x: y\r\n z\r\n", b"x: \x00\r\n",
-    b"host: other\r\nauthorization: Bearer k\r\n", b"x: y\n",
+    b"x: y\r\n", b"content-length: 9\r\n", b"transfer-encoding: chunked\r\n", b"x\r\n", b" x: y\r\n",
+    b"x: y\r\n z\r\n", b"x: \x00\r\n", b"host: other\r\nauthorization: Bearer k\r\n", b"x: y\n",
 )  # fmt: skip
 
 
@@ -92,7 +97,7 @@ def make_input(dice: Random) -> bytes:
 def split(dice: Random, stream: bytes) -> list[bytes]:
     """Returns the input in pieces, as they may come from a socket."""
     ends = sorted({dice.randrange(len(stream) + 1) for _ in range(dice.choice((0, 1, 2, 3, 9)))} | {0, len(stream)})
-    return [stream[begin:end] for begin, end in zip(ends, ends[1:], strict=False)]
+    return [stream[begin:end] for begin, end in pairwise(ends)]
 
 
 def _mutate(dice: Random, stream: bytes) -> bytes:

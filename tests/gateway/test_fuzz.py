@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from urllib.parse import unquote
 
@@ -17,14 +18,10 @@ from stoker.gateway.exchange import Exchange
 
 INPUTS = int(os.environ.get("STOKER_FUZZ", "2000"))
 BATCHES = 10
-# Where h11 stops and we go on: how many hosts there are is the door's question, and what ends lines is skipped before a request.
+# Where h11 stops and we go on: how many hosts there are is the door's question, and line ends before a request are skipped.
 TOLERATED = (
-    NOT_COMPARED,
-    "Host: header",
-    "no request line received",
-    "illegal request line: bytearray(b'\\r",
-    "request line: bytearray(b'\\n",
-)
+    NOT_COMPARED, "Host: header", "no request line received", "request line: bytearray(b'\r", "request line: bytearray(b'\n",
+)  # fmt: skip
 SHRINK_TRIES = 2000
 
 
@@ -78,8 +75,8 @@ def test_random_requests_are_answered_or_refused_and_never_read_in_two_ways(play
         stream = make_input(Random(seed))
         try:
             played = check(player, stream, Random(seed))
-        except Exception as problem:
-            smallest = shrink(stream, lambda shorter, seed=seed, problem=problem: _fails(shorter, seed, problem))
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the input is shown
+            smallest = shrink(stream, partial(_fails, seed, problem))
             pytest.fail(f"seed {seed}: {problem}\nsmallest input: {smallest!r}\ncame of: {stream!r}")
         taken += len(played.taken)
         refused += played.refused is not None
@@ -89,7 +86,7 @@ def test_random_requests_are_answered_or_refused_and_never_read_in_two_ways(play
     assert not [one for one in gc.get_objects() if isinstance(one, ClientConnection | Exchange)]
 
 
-def _fails(stream: bytes, seed: int, as_before: Exception) -> bool:
+def _fails(seed: int, as_before: Exception, stream: bytes) -> bool:
     player = Player()
     try:
         check(player, stream, Random(seed))

@@ -24,8 +24,8 @@ from stoker.gateway.relay import Relay, identity
 from stoker.records import Endpoint, State
 
 RELAYED = frozenset({
-    "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses",
-    "/v1/rerank", "/tokenize", "/detokenize",
+    "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/messages", "/v1/messages/count_tokens",
+    "/v1/responses", "/v1/rerank", "/tokenize", "/detokenize",
 })  # fmt: skip
 LEFT_FOR_OTHERS = 128  # file descriptors that clients do not get: logs, the database, engines being watched
 REQUEST_ID_LIMIT_BYTES = 128

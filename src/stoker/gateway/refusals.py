@@ -13,8 +13,11 @@ BAD_REQUEST = "invalid_request_error"
 
 def error_body(message: str, kind: str, code: str, param: str | None = None) -> bytes:
     """Returns the JSON body of an error."""
-    fields = {"message": message, "type": kind, "param": param, "code": code, "src": "stoker"}
-    return msgspec.json.encode({"error": fields})
+    return msgspec.json.encode({"error": _fields(message, kind, code, param)})
+
+
+def _fields(message: str, kind: str, code: str, param: str | None = None) -> dict[str, str | None]:
+    return {"message": message, "type": kind, "param": param, "code": code, "src": "stoker"}
 
 
 def refuse(
@@ -43,5 +46,8 @@ def error_event(path: str, message: str, code: str) -> bytes:
 
 def _responses_event(message: str, code: str) -> bytes:
     # OpenAI numbers the events of this protocol; how many came is not known here, since bytes are passed on unread.
-    fields = {"type": "error", "code": code, "message": message, "param": None, "sequence_number": 0, "src": "stoker"}
-    return b"event: error\ndata: " + msgspec.json.encode(fields) + b"\n\n"
+    event = {"type": "error", "code": code, "message": message, "param": None, "sequence_number": 0}
+    # `error` beside it: OpenAI's Python client takes an event without it for a part of the answer, and raises nothing.
+    return (
+        b"event: error\ndata: " + msgspec.json.encode({**event, "error": _fields(message, "engine_error", code)}) + b"\n\n"
+    )
