@@ -179,7 +179,7 @@ class Door:
             return
         models = [
             {
-                "id": entry.model, "object": "model", "created": int(entry.since), "owned_by": "stoker",
+                "id": entry.model, "object": "model", "type": "model", "created": int(entry.since), "owned_by": "stoker",
                 "service": entry.service, "state": entry.state, "context_tokens": entry.context_tokens,
             }
             for entry in self._directory.entries()
