@@ -20,10 +20,11 @@ test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) || exit 1; \
 	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" $(BIN)/python -m pytest tests/with_vllm --durations=0 --durations-min=5
 
-# Kills the daemon or its engine with -9 at 200 random moments, plays 300 random sequences of verbs and kills, and lets 200
-# engines eat memory; fifteen minutes.
+# Kills the daemon or its engine with -9 at 200 random moments, plays 300 random sequences of verbs and kills, lets 200
+# engines eat memory, and sends 100,000 bent requests; twenty minutes.
 test-faults: $(VENV)/.dev
-	STOKER_FAULTS=200 STOKER_SEQUENCES=300 $(BIN)/python -m pytest -s tests/faults tests/supervise/test_memory_trials.py
+	STOKER_FAULTS=200 STOKER_SEQUENCES=300 STOKER_FUZZ=100000 \
+	    $(BIN)/python -m pytest -s tests/faults tests/supervise/test_memory_trials.py tests/gateway/test_fuzz.py
 
 check: lint types layers docs-check
 

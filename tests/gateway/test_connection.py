@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gateway_client import BODY_LIMIT_BYTES, LOOPS, Loop, Server, chunked, echo, get, post, run
 from stoker.gateway.connection import HEAD_LIMIT_BYTES
+from stoker.gateway.exchange import Exchange
 
 SHORT_S = 0.2
 in_both_loops = pytest.mark.parametrize("loop", LOOPS, ids=["asyncio", "uvloop"])
@@ -324,6 +325,11 @@ SMUGGLING = {
     "unknown encoding": b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n",
     "identity": b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: identity\r\n\r\nhello",
     "chunked not last": b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "identity before chunked": b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: identity, chunked\r\n\r\n0\r\n\r\n",
+    "gzip before chunked": b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "two encodings": b"POST / HTTP/1.1\r\nhost: x\r\n" + b"transfer-encoding: chunked\r\n" * 2 + b"\r\n0\r\n\r\n",
+    "encoding and offer": b"GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: a\r\ntransfer-encoding: b\r\n\r\n",
+    "tunnel": b"CONNECT x:1 HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     "vertical tab": b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
     "NUL in a value": b"GET / HTTP/1.1\r\nhost: x\r\nx: a\x00b\r\n\r\n",
     "signed chunk": b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n+1\r\nx\r\n0\r\n\r\n",
@@ -574,3 +580,78 @@ def test_no_bytes_however_split_break_or_hang_a_connection(
 async def answer_all(server: Server) -> None:
     while True:
         echo(await server.held.get())
+
+
+@in_both_loops
+@pytest.mark.parametrize(
+    "framing", [b"content-length: 5\r\n\r\nhello", b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"]
+)
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "byte by byte"])
+def test_the_body_of_a_request_that_offers_to_upgrade_is_read(loop: Loop, framing: bytes, at_once: bool) -> None:
+    async def story(server: Server) -> None:
+        client = await server.connect()
+        client.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        head = b"PUT /j HTTP/1.1\r\nhost: x\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\n"
+        for piece in [head + framing] if at_once else [bytes((byte,)) for byte in head + framing]:
+            client.send(piece)
+            await client.writer.drain()
+        assert (await client.read_answer()).body == b"PUT /j  hello"
+        assert await client.is_closed()
+
+    assert run(story, loop).handled == 1
+
+
+@in_both_loops
+def test_an_offer_to_upgrade_with_too_large_a_body_is_refused(loop: Loop) -> None:
+    async def story(server: Server) -> None:
+        client = await server.connect()
+        client.send(
+            b"POST / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: h2c\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        client.send(b"fffff\r\n" + b"x" * (BODY_LIMIT_BYTES + 1))
+        assert (await client.read_answer()).status == 413
+
+    assert run(story, loop).handled == 0
+
+
+@in_both_loops
+def test_the_space_after_a_value_is_no_part_of_it(loop: Loop) -> None:
+    async def story(server: Server) -> None:
+        server.answers_at_once = False
+        client = await server.connect()
+        client.send(get(b"/", b"authorization: Bearer k \t"))
+        exchange = await server.held.get()
+        assert exchange.request.header(b"authorization") == b"Bearer k"
+        echo(exchange)
+
+    run(story, loop)
+
+
+@in_both_loops
+@pytest.mark.parametrize("line", [b"GET /", b"GET / HTTP/0.9", b"GET / HTTP/2.0"])
+def test_another_version_of_http_is_refused(loop: Loop, line: bytes) -> None:
+    async def story(server: Server) -> None:
+        client = await server.connect()
+        client.send(line + b"\r\nhost: x\r\n\r\n")
+        assert (await client.read_answer()).status == 400
+
+    assert run(story, loop).handled == 0
+
+
+@in_both_loops
+def test_what_comes_with_the_request_before_the_last_answer_is_not_asked(loop: Loop) -> None:
+    asked: list[str] = []
+
+    def answer_to_the_end(exchange: Exchange) -> None:
+        asked.append(exchange.request.path)
+        exchange.start(200, [], None)
+        exchange.end()
+
+    async def story(server: Server) -> None:
+        server.handle = answer_to_the_end  # type: ignore[method-assign]
+        client = await server.connect()
+        client.send(get(b"/1", b"connection: keep-alive", version=b"1.0"), get(b"/2"))
+        await client.read_to_the_end()
+
+    run(story, loop)
+    assert asked == ["/1"]

@@ -20,6 +20,7 @@ TICKS = 10  # looks at the clock within the shortest limit; a timer for every re
 LINGER_S = 5.0
 LINGER_BYTES = 256 * 1024**2
 WRITE_BUFFER_BYTES = 64 * 1024
+FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Limits(NamedTuple):
@@ -79,8 +80,10 @@ class ClientConnection(asyncio.Protocol):
         self._idle_bytes += len(data)  # set to 0 by whatever the parser finds in it
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            return  # the request stands, the offer is passed over (RFC 9110, 7.8): Java's client and curl --http2 make it
+        except httptools.HttpParserUpgrade as offer:
+            # The request stands, the offer is passed over (RFC 9110, 7.8): Java's client and curl --http2 make it.
+            if self._in_message:
+                self._read_body_after_offer(data[offer.args[0] :])
         except httptools.HttpParserError as problem:
             if self._ignored_bytes is None:
                 malformed = _Refused(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
@@ -94,6 +97,14 @@ class ClientConnection(asyncio.Protocol):
         """The client's address; empty where there is none."""
         name = self._transport.get_extra_info("peername")
         return str(name[0]) if isinstance(name, tuple) else ""
+
+    def _read_body_after_offer(self, rest: bytes) -> None:
+        """Reads the body that httptools leaves alone where a request offers to change the protocol."""
+        framing = (b"%s: %s\r\n" % (name, value) for name, value in self._headers if name in FRAMING)
+        method, version = self._parser.get_method(), self._parser.get_http_version().encode()
+        self._parser = httptools.HttpRequestParser(_BodyOnly(self))
+        head = b"%s / HTTP/%s\r\nconnection: close\r\n%s\r\n" % (method, version, b"".join(framing))
+        self.data_received(head + rest)
 
     def eof_received(self) -> bool:
         """Closes: a client that half-closes has left."""
@@ -136,12 +147,13 @@ class ClientConnection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header; a trailer is dropped, since it could pass for one (RFC 9110, 6.5.1)."""
         if not self._in_body:
-            self._headers.append((name.lower(), value))
+            self._headers.append((name.lower(), value.rstrip(b" \t")))  # llhttp leaves the space after a value in it
 
     def on_headers_complete(self) -> None:
         """Refuses a body that says it will be too large, before it is sent."""
         self._in_body = True
         self._idle_bytes = 0
+        self._check_head()
         if len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers) > HEAD_LIMIT_BYTES:
             raise _head_too_large()
         self._limit(self._limits.body_s)
@@ -151,6 +163,16 @@ class ClientConnection(asyncio.Protocol):
         expects = any(name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers)
         if expects and self._exchange is None:  # never in the middle of another reply
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _check_head(self) -> None:
+        """Refuses what llhttp takes: HTTP/0.9 with a head, tunnels, and other encodings than the engine would be told of."""
+        if self._parser.get_http_version() not in ("1.0", "1.1"):
+            raise _Refused(400, "malformed_request", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+        if self._parser.get_method() == b"CONNECT":
+            raise _Refused(400, "malformed_request", "This is no proxy: CONNECT is not spoken here.")
+        encodings = [value.lower() for name, value in self._headers if name == b"transfer-encoding"]
+        if encodings not in ([], [b"chunked"]):
+            raise _Refused(400, "malformed_request", "The only Transfer-Encoding that is understood here is `chunked`.")
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
@@ -168,6 +190,8 @@ class ClientConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """A whole request is there; it waits for its turn if another is being answered."""
+        if self._has_body_after_offer():
+            return
         self._deadline = None
         self._in_message = False
         self._idle_bytes = 0
@@ -176,7 +200,12 @@ class ClientConnection(asyncio.Protocol):
             self._ignored_bytes = 0
         self._line_up(request)
 
+    def _has_body_after_offer(self) -> bool:
+        return self._parser.should_upgrade() and any(name in FRAMING for name, _ in self._headers)
+
     def _line_up(self, item: Request | _Refused) -> None:
+        if self._transport.is_closing():  # the answer before was the last one, and this came in the same piece
+            return
         self._waiting.append(item)
         if self._exchange is None:
             self._next()
@@ -284,6 +313,14 @@ class ClientConnection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class _BodyOnly:
+    """What a parser tells that reads a body whose head was read before."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.on_body = connection.on_body
+        self.on_message_complete = connection.on_message_complete
 
 
 class _Last:

@@ -30,7 +30,7 @@ def render_running(entries: Iterable[Entry]) -> bytes:
 def render_model(entry: Entry) -> dict[str, object]:
     """Returns one model as OpenAI's clients list it, with what Stoker knows beside."""
     return {
-        "id": entry.model, "object": "model", "created": int(entry.since), "owned_by": "stoker",
+        "id": entry.model, "object": "model", "type": "model", "created": int(entry.since), "owned_by": "stoker",
         "service": entry.service, "state": entry.state, "context_tokens": entry.context_tokens,
         "alias_of": entry.alias_of, "on_demand": entry.on_demand, "expected_s": entry.expected_s,
     }  # fmt: skip

@@ -1,9 +1,10 @@
-"""The gateway's own errors, in OpenAI's shape; `src` says that the gateway refused, not an engine."""
+"""The gateway's own errors, in the shape of the path's protocol; `src` says that the gateway refused, not an engine."""
 
 from __future__ import annotations
 
 import msgspec
 
+from stoker.gateway.anthropic import anthropic_error, anthropic_event, is_anthropic
 from stoker.gateway.exchange import Exchange, Headers
 
 JSON = (b"content-type", b"application/json")
@@ -12,8 +13,11 @@ BAD_REQUEST = "invalid_request_error"
 
 def error_body(message: str, kind: str, code: str, param: str | None = None) -> bytes:
     """Returns the JSON body of an error."""
-    fields = {"message": message, "type": kind, "param": param, "code": code, "src": "stoker"}
-    return msgspec.json.encode({"error": fields})
+    return msgspec.json.encode({"error": _fields(message, kind, code, param)})
+
+
+def _fields(message: str, kind: str, code: str, param: str | None = None) -> dict[str, str | None]:
+    return {"message": message, "type": kind, "param": param, "code": code, "src": "stoker"}
 
 
 def refuse(
@@ -21,12 +25,29 @@ def refuse(
     *, kind: str = BAD_REQUEST, param: str | None = None, headers: Headers | None = None,
 ) -> None:  # fmt: skip
     """Answers with an error."""
-    exchange.reply(status, [JSON, *(headers or [])], error_body(message, kind, code, param))
+    if is_anthropic(exchange.request.path):
+        body = anthropic_error(status, message, code)
+    else:
+        body = error_body(message, kind, code, param)
+    exchange.reply(status, [JSON, *(headers or [])], body)
 
 
-def error_event(message: str, code: str) -> bytes:
-    """Returns an SSE event that ends a stream which broke: OpenAI's clients raise its message as an error.
+def error_event(path: str, message: str, code: str) -> bytes:
+    """Returns an SSE event that ends a stream which broke: the path's clients raise its message as an error.
 
     The leading blank line closes an event of which only a part had come.
     """
+    if is_anthropic(path):
+        return b"\n\n" + anthropic_event(message, code)
+    if path.endswith("/v1/responses"):
+        return b"\n\n" + _responses_event(message, code)
     return b"\n\ndata: " + error_body(message, "engine_error", code) + b"\n\n"
+
+
+def _responses_event(message: str, code: str) -> bytes:
+    # OpenAI numbers the events of this protocol; how many came is not known here, since bytes are passed on unread.
+    event = {"type": "error", "code": code, "message": message, "param": None, "sequence_number": 0}
+    # `error` beside it: OpenAI's Python client takes an event without it for a part of the answer, and raises nothing.
+    return (
+        b"event: error\ndata: " + msgspec.json.encode({**event, "error": _fields(message, "engine_error", code)}) + b"\n\n"
+    )

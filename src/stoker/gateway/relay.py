@@ -177,7 +177,7 @@ class Relay:
         elif self._reply is not None and self._reply.is_stream:
             if isinstance(self._reply.body, ChunkedBody):
                 exchange.end_chunks(self._reply.body.closing())
-            exchange.write(error_event(message, code))
+            exchange.write(error_event(exchange.request.path, message, code))
             exchange.end()
         else:
             exchange.abort()
