@@ -119,6 +119,21 @@ def test_revoking_holds_at_once_and_cuts_what_runs_so_that_it_never_looks_whole(
     assert ask(home, keys[1])[0] == 200
 
 
+def test_revoking_answers_who_still_waits_and_leaves_the_engine(home: Home) -> None:
+    seen = home.folder / "seen"
+    home.add_fake("watchful", aborts=str(seen))
+    home.run("up", "watchful")
+    key = add(home, "alice")
+    with closing(http.client.HTTPConnection(home.daemon.url.removeprefix("http://"), timeout=30)) as connection:
+        body = json.dumps({"model": "watchful", **CHAT})
+        connection.request("POST", "/v1/chat/completions", body, {"authorization": f"Bearer {key}"})
+        wait_for("the request to arrive", lambda: seen.exists() and seen.read_text() == "begun\n")
+        home.run("keys", "revoke", "alice")
+        reply = connection.getresponse()
+        assert (reply.status, json.loads(reply.read())["error"]["code"]) == (401, "revoked_api_key")
+    wait_for("the engine to see it leave", lambda: seen.read_text() == "left\n")
+
+
 def test_a_key_with_too_many_running_is_told_so(home: Home) -> None:
     gate = home.folder / "gate"
     home.add_fake("slow", stream_gate=str(gate))

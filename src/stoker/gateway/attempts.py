@@ -32,6 +32,8 @@ class Attempts:
 
     def wait_s(self, peer: str, digests: Iterable[bytes]) -> float:
         """Returns how long this address has to wait before its keys are looked at; 0.0: they are."""
+        if not self._failed:
+            return 0.0
         origin = origin_of(peer)
         bucket = self._failed.get(origin)
         if bucket is None or origin == LOOPBACK or any((origin, digest) in self._known for digest in digests):

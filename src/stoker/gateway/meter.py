@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -23,14 +24,18 @@ class Meter:
     def __init__(self, note: Note, registry: CollectorRegistry) -> None:
         self._note = note
         self._running: defaultdict[str, set[Exchange]] = defaultdict(set)
-        self._requests = Counter(
+        requests = Counter(
             "stoker_gateway_key_requests", "Requests for models ended, by key and status; status 0: no reply was begun.",
             ["key", "status"], registry=registry,
         )  # fmt: skip
-        self._tokens = Counter(
+        tokens = Counter(
             "stoker_gateway_key_tokens", "Tokens as the engines counted them, by key and kind (prompt, completion, cached).",
             ["key", "kind"], registry=registry,
         )  # fmt: skip
+        self._requests = cache(
+            lambda key, status: requests.labels(key, str(status or 0))
+        )  # `labels` takes longer than the rest
+        self._tokens = cache(lambda key, kind: tokens.labels(key, kind))
 
     def begin(self, exchange: Exchange, caller: Caller) -> Usage:
         """Follows a request from here on; `end` has to be called when it is done."""
@@ -62,11 +67,11 @@ class Meter:
         self._note(record)
 
     def _count(self, record: UsageRecord) -> None:
-        self._requests.labels(record.key, str(record.status or 0)).inc()
+        self._requests(record.key, record.status).inc()
         kinds = ("prompt", record.prompt_tokens), ("completion", record.completion_tokens), ("cached", record.cached_tokens)
         for kind, tokens in kinds:
             if tokens is not None:
-                self._tokens.labels(record.key, kind).inc(tokens)
+                self._tokens(record.key, kind).inc(tokens)
 
     def cut(self, name: str) -> int:
         """Ends what runs under a key, engines included, and never as if it were whole; returns how many that were."""
