@@ -157,7 +157,7 @@ def _take(exchange: Exchange) -> Taken:
     request = exchange.request
     lower = b"transfer-encoding"  # as h11 gives it
     headers = tuple((name, value.lower() if name == lower else value) for name, value in request.headers)
-    return Taken(request.method, request.path.encode() + b"?" + request.query, headers, request.body)
+    return Taken(request.method, request.path.encode() + b"?" + request.query, headers, bytes(request.body))
 
 
 def _answer(exchange: Exchange, number: int) -> None:

@@ -89,7 +89,7 @@ def resting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 def test_a_wrong_key(resting: Home, ask: Ask) -> None:
     told = ask(resting.daemon.url, "sk-wrong", "still")
     assert told.status == 401
-    assert "The key is missing or wrong" in told.text
+    assert "The key is wrong" in told.text
 
 
 @each_client

@@ -9,6 +9,8 @@ import msgspec
 from stoker.errors import Refused, StokerError
 from stoker.gateway.directory import Directory, Entry, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
+from stoker.gateway.keyring import Caller, out_of_scope
+from stoker.gateway.meter import refuse_denied
 from stoker.gateway.model_value import replace_model
 from stoker.gateway.refusals import BAD_REQUEST, refuse
 from stoker.records import WITHOUT_ENGINE, State
@@ -36,16 +38,21 @@ def render_model(entry: Entry) -> dict[str, object]:
     }  # fmt: skip
 
 
-def find_or_refuse(exchange: Exchange, directory: Directory, model: str) -> Entry | None:
-    """Returns who answers for a model or an alias; answers with an error and returns None where nobody does."""
+def find_or_refuse(exchange: Exchange, directory: Directory, model: str, caller: Caller) -> Entry | None:
+    """Returns who answers for a model or an alias; answers with an error and returns None where nobody does, or may."""
     try:
         entry = directory.find(model)
     except NoSingleModel as problem:
         status, kind = (400, BAD_REQUEST) if problem.ready else (503, "service_unavailable")
         refuse(exchange, status, "no_single_model", f"{problem.what}.", kind=kind, param="model")
         return None
+    names = {model} if entry is None else {entry.model, entry.alias_of or entry.model}
+    if not any(map(caller.may_ask, names)):
+        refuse_denied(exchange, out_of_scope(caller, model))
+        return None
     if entry is None:
-        known = ", ".join(sorted(f"`{one.model}`" for one in directory.entries())) or "none yet"
+        seen = (one.model for one in directory.entries() if caller.may_ask(one.model))
+        known = ", ".join(f"`{name}`" for name in sorted(seen)) or "none yet"
         message = f"There is no model `{model}` here, and no other answers in its place. Models: {known}."
         refuse(exchange, 404, "model_not_found", message, param="model")
     return entry

@@ -36,9 +36,9 @@ class Patience:
         left: asyncio.Future[None] = loop.create_future()
         self._exchange.on_gone = lambda: left.set_result(None)
         try:
-            while not task.done() and not self._exchange.done:
+            while not (task.done() or left.done()):
                 await asyncio.wait((task, left), timeout=SAYS_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
-                if not task.done() and not self._exchange.done and self._is_stream:
+                if not (task.done() or left.done()) and self._is_stream:
                     self._exchange.say(_progress(self._look()))
             if task.done():
                 await task

@@ -77,10 +77,7 @@ class Serving:
         asked = read_asked(exchange)
         if asked is None:
             return
-        if not caller.may_ask(asked.model):
-            refuse_denied(exchange, out_of_scope(caller, asked.model))
-            return
-        entry = find_or_refuse(exchange, self._directory, asked.model)
+        entry = find_or_refuse(exchange, self._directory, asked.model, caller)
         if entry is not None:
             self._admit(Errand(exchange, caller, entry, asked))
 
@@ -88,10 +85,10 @@ class Serving:
         """Sends a request of any kind to a path of a service's own."""
         if not caller.may_ask(entry.model):
             refuse_denied(exchange, out_of_scope(caller, entry.model))
-        else:
-            target = b"/" + exchange.request.target.split(b"/", 3)[3]
-            exchange.request = exchange.request._replace(path=path, target=target)
-            self._admit(Errand(exchange, caller, entry, Asked(entry.model, False, 0)))
+            return
+        target = b"/" + exchange.request.target.split(b"/", 3)[3]
+        exchange.request = exchange.request._replace(path=path, target=target)
+        self._admit(Errand(exchange, caller, entry, Asked(entry.model, False, 0)))
 
     # On the way to the engine.
 
