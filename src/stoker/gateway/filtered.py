@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from stoker.gateway.chain import Chain
 from stoker.gateway.exchange import Exchange, Headers
-from stoker.gateway.filters import Refusal
+from stoker.gateway.filters import Refusal, ReplyPart
 from stoker.gateway.refusals import refuse
 from stoker.gateway.rewriting import EventStream, Rewriter, WholeReply
 
@@ -18,28 +18,27 @@ def filter_exchange(inner: Exchange, chain: Chain, count: Count, spawn: Spawn) -
     """Returns what the relay shall see of a client's exchange; answers it and returns None where a filter refuses it."""
     request = inner.request
     try:
-        body = chain.request(request.path, request.body)
+        inner.request = request._replace(body=chain.request(request.path, request.body))
     except Refusal as problem:
         refuse(inner, 400, problem.code, problem.message, param=problem.param)
         return None
-    if body is not request.body or chain.reply_parts(request.path):
-        return FilteredExchange(inner, chain, body, count, spawn)
-    return inner
+    parts = chain.reply_parts(request.path)
+    return FilteredExchange(inner, parts, count, spawn) if parts else inner
 
 
 class FilteredExchange(Exchange):
-    """An exchange whose request was filtered, and whose reply is while it comes; `count` asks the engine for tokens.
+    """An exchange whose reply is filtered while it comes; `count` asks the engine for tokens.
 
     Only whole JSON replies and event streams of successful requests are filtered, and only where they are not compressed.
     `status` stays None until the client has got the head, which a whole reply's length has to be known for.
     """
 
-    def __init__(self, inner: Exchange, chain: Chain, body: bytes | bytearray, count: Count, spawn: Spawn) -> None:
-        self._parts = chain.reply_parts(inner.request.path)
-        # Asks for a reply that can be read, where one has to be.
-        headers = [pair for pair in inner.request.headers if not self._parts or pair[0] != b"accept-encoding"]
-        super().__init__(inner.request._replace(body=body, headers=headers), _Onward(inner), inner.extra)
+    def __init__(self, inner: Exchange, parts: tuple[ReplyPart, ...], count: Count, spawn: Spawn) -> None:
+        # The reply has to be one that can be read.
+        headers = [pair for pair in inner.request.headers if pair[0] != b"accept-encoding"]
+        super().__init__(inner.request._replace(headers=headers), _Onward(inner), inner.extra)
         self._inner = inner
+        self._parts = parts
         self._count = count
         self._spawn = spawn
         self._head: tuple[int, Headers, int | None] | None = None
@@ -50,7 +49,7 @@ class FilteredExchange(Exchange):
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head, or keeps it until the length is known; a later one takes the place of one that was kept."""
-        kind = _kind(status, headers) if self._parts else ""
+        kind = _kind(status, headers)
         self._head = (status, headers, length)
         self._rewriter = None
         if kind == "application/json":
