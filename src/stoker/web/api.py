@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -15,10 +15,14 @@ from stoker.errors import StokerError, WrongUse
 from stoker.flows.client import fault_of
 from stoker.flows.control import Control
 from stoker.gateway.asgi import App
-from stoker.records import AdoptWish, Record, State, Wish
+from stoker.records import AdoptView, AdoptWish, Record, ServiceView, State, StatusView, SwitchView, Wish
+from stoker.web.offers import Offer
+from stoker.web.openapi import describe
 
 WAIT_LIMIT_S = 30.0
 LINES_LIMIT = 2000
+SWITCH_ASKS = {"seen": float, "since": float, "limit_s": float}
+WAIT_ASKS = {"seen": State, "limit_s": float}
 T = TypeVar("T", bound=Record)
 STATUS_OF_EXIT_CODE = {1: 500, 2: 400, 3: 409, 4: 504}
 
@@ -65,20 +69,27 @@ def make_app(control: Control) -> App:
         control.stop()
         return _json({"stopping": "the daemon"})
 
-    routes = [
-        Route("/api/status", status),
-        Route("/api/services", up, methods=["POST"]),
-        Route("/api/services/{name}/down", down, methods=["POST"]),
-        Route("/api/services/{name}/rollback", rollback, methods=["POST"]),
-        Route("/api/adopt", adopt, methods=["POST"]),
-        Route("/api/switch", switch, methods=["POST"]),
-        Route("/api/switch", await_switch),
-        Route("/api/services/{name}", forget, methods=["DELETE"]),
-        Route("/api/services/{name}/wait", wait),
-        Route("/api/services/{name}/logs", logs),
-        Route("/api/stop", stop, methods=["POST"]),
-        Route("/{path:path}", _nothing_here, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    async def openapi(request: Request) -> Response:
+        return _json(document)
+
+    named = "/api/services/{name}"
+    offers = [
+        Offer("GET", "/api/openapi.json", openapi, "This description.", dict[str, Any]),
+        Offer("GET", "/api/status", status, "What `stoker status` shows.", StatusView),
+        Offer("POST", "/api/services", up, "Plan a service and let it run.", ServiceView, takes=Wish),
+        Offer("POST", f"{named}/down", down, "Let a service stop.", ServiceView),
+        Offer("POST", f"{named}/rollback", rollback, "Go back to a service's former plan.", SwitchView),
+        Offer("POST", "/api/adopt", adopt, "Take a running engine over.", AdoptView, takes=AdoptWish),
+        Offer("POST", "/api/switch", switch, "Put a service in the place of others.", SwitchView, takes=Wish),
+        Offer("GET", "/api/switch", await_switch, "Wait for the steps of a switch.", SwitchView, asks=SWITCH_ASKS),
+        Offer("DELETE", named, forget, "Forget a service that rests.", dict[str, str]),
+        Offer("GET", f"{named}/wait", wait, "Wait until a service is in another state.", ServiceView, asks=WAIT_ASKS),
+        Offer("GET", f"{named}/logs", logs, "The last lines of an engine's log.", list[str], asks={"lines": float}),
+        Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
+    document = describe(offers)
+    nowhere = Route("/{path:path}", _nothing_here, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
+    routes = [*(offer.route for offer in offers), nowhere]
     return Starlette(routes=routes, exception_handlers={StokerError: _answer_fault, Exception: _answer_unforeseen})
 
 
