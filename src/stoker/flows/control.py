@@ -135,6 +135,13 @@ class Control:
         await owner.await_handled()
         return owner.view()
 
+    async def unload(self, model: str | None) -> list[ServiceView]:
+        """Asks the services of a model to stop, or all; returns each in the first state that follows."""
+        named = [name for name, owner in self._supervisor.owners.items() if model in (None, owner.plan.model, name)]
+        if model is not None and not named:
+            raise WrongUse(f"there is no model `{model}`", next_step="`stoker status` lists the services")
+        return [await self.down(name) for name in named]
+
     async def forget(self, name: str) -> None:
         """Forgets a service that rests."""
         await self._supervisor.forget(name)

@@ -9,8 +9,6 @@ import secrets
 from collections.abc import Coroutine
 from typing import NamedTuple
 
-import msgspec
-
 from stoker.config import GatewayConfig
 from stoker.gateway.asgi import App, run_app
 from stoker.gateway.connection import ClientConnection, Limits
@@ -152,7 +150,7 @@ class Door:
         if found is None:
             refuse(exchange, 404, "model_not_found", f"There is no model `{name}` here.", param="model")
         else:
-            exchange.reply(200, [JSON], msgspec.json.encode(render_model(found)))
+            exchange.reply(200, [JSON], render_model(found))
 
     def _is_allowed(self, exchange: Exchange, place: Place) -> Caller | None:
         who = self._keyring.who(exchange.request.headers, exchange.peer, place)

@@ -13,29 +13,54 @@ from stoker.gateway.keyring import Caller, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.model_value import replace_model
 from stoker.gateway.refusals import BAD_REQUEST, refuse
-from stoker.records import WITHOUT_ENGINE, State
+from stoker.records import WITHOUT_ENGINE, Record, State
 
 ALIAS_FILTER = (b"x-stoker-filters", b"alias")
 
 
+class ModelEntry(Record, frozen=True):
+    """A model that a request may name, as OpenAI's and Anthropic's clients list it, with what Stoker knows beside."""
+
+    id: str
+    created: int
+    service: str
+    state: State
+    context_tokens: int | None
+    alias_of: str | None
+    on_demand: bool
+    expected_s: float | None
+    object: str = "model"
+    type: str = "model"
+    owned_by: str = "stoker"
+
+
+class ModelList(Record, frozen=True):
+    """All models, whatever state their services are in."""
+
+    data: tuple[ModelEntry, ...]
+    object: str = "list"
+
+
 def render_models(entries: Iterable[Entry]) -> bytes:
     """Returns the body of `/v1/models`."""
-    return msgspec.json.encode({"object": "list", "data": [render_model(entry) for entry in entries]})
+    return msgspec.json.encode(ModelList(tuple(map(_model, entries))))
+
+
+def render_model(entry: Entry) -> bytes:
+    """Returns the body of `/v1/models/NAME`."""
+    return msgspec.json.encode(_model(entry))
+
+
+def _model(one: Entry) -> ModelEntry:
+    return ModelEntry(
+        one.model, int(one.since), one.service, one.state, one.context_tokens, one.alias_of, one.on_demand, one.expected_s
+    )
 
 
 def render_running(entries: Iterable[Entry]) -> bytes:
     """Returns the body of `/running`, in llama-swap's words: the models whose engines live."""
     running = [entry for entry in entries if entry.alias_of is None and entry.state not in WITHOUT_ENGINE]
     return msgspec.json.encode({"running": [{"model": one.model, "state": one.state.lower()} for one in running]})
-
-
-def render_model(entry: Entry) -> dict[str, object]:
-    """Returns one model as OpenAI's clients list it, with what Stoker knows beside."""
-    return {
-        "id": entry.model, "object": "model", "type": "model", "created": int(entry.since), "owned_by": "stoker",
-        "service": entry.service, "state": entry.state, "context_tokens": entry.context_tokens,
-        "alias_of": entry.alias_of, "on_demand": entry.on_demand, "expected_s": entry.expected_s,
-    }  # fmt: skip
 
 
 def find_or_refuse(exchange: Exchange, directory: Directory, model: str, caller: Caller) -> Entry | None:

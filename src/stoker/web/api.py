@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,12 +13,16 @@ from stoker.errors import StokerError, WrongUse
 from stoker.flows.client import fault_of
 from stoker.flows.control import Control
 from stoker.gateway.asgi import App
-from stoker.records import AdoptWish, State, Wish
-from stoker.web.keys import key_routes
+from stoker.records import AdoptView, AdoptWish, ServiceView, State, StatusView, SwitchView, Wish
+from stoker.web.keys import key_offers
+from stoker.web.offers import Offer
+from stoker.web.openapi import describe
 from stoker.web.wire import answer_json, read_body, read_number
 
 WAIT_LIMIT_S = 30.0
 LINES_LIMIT = 2000
+SWITCH_ASKS = {"seen": float, "since": float, "limit_s": float}
+WAIT_ASKS = {"seen": State, "limit_s": float}
 STATUS_OF_EXIT_CODE = {1: 500, 2: 400, 3: 409, 4: 504}
 
 
@@ -58,25 +64,37 @@ def make_app(control: Control) -> App:
         count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
         return answer_json(control.tail(request.path_params["name"], count))
 
+    async def unload(request: Request) -> Response:
+        return answer_json(await control.unload(request.path_params.get("model")))
+
     async def stop(request: Request) -> Response:
         control.stop()
         return answer_json({"stopping": "the daemon"})
 
-    routes = [
-        Route("/api/status", status),
-        Route("/api/services", up, methods=["POST"]),
-        Route("/api/services/{name}/down", down, methods=["POST"]),
-        Route("/api/services/{name}/rollback", rollback, methods=["POST"]),
-        Route("/api/adopt", adopt, methods=["POST"]),
-        Route("/api/switch", switch, methods=["POST"]),
-        Route("/api/switch", await_switch),
-        Route("/api/services/{name}", forget, methods=["DELETE"]),
-        Route("/api/services/{name}/wait", wait),
-        Route("/api/services/{name}/logs", logs),
-        Route("/api/stop", stop, methods=["POST"]),
-        *key_routes(control.keys),
-        Route("/{path:path}", _nothing_here, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    async def openapi(request: Request) -> Response:
+        return answer_json(document)
+
+    named = "/api/services/{name}"
+    offers = [
+        Offer("GET", "/api/openapi.json", openapi, "This description.", dict[str, Any]),
+        Offer("GET", "/api/status", status, "What `stoker status` shows.", StatusView),
+        Offer("POST", "/api/services", up, "Plan a service and let it run.", ServiceView, takes=Wish),
+        Offer("POST", f"{named}/down", down, "Let a service stop.", ServiceView),
+        Offer("POST", f"{named}/rollback", rollback, "Go back to a service's former plan.", SwitchView),
+        Offer("POST", "/api/adopt", adopt, "Take a running engine over.", AdoptView, takes=AdoptWish),
+        Offer("POST", "/api/switch", switch, "Put a service in the place of others.", SwitchView, takes=Wish),
+        Offer("GET", "/api/switch", await_switch, "Wait for the steps of a switch.", SwitchView, asks=SWITCH_ASKS),
+        Offer("DELETE", named, forget, "Forget a service that rests.", dict[str, str]),
+        Offer("GET", f"{named}/wait", wait, "Wait until a service is in another state.", ServiceView, asks=WAIT_ASKS),
+        Offer("GET", f"{named}/logs", logs, "The last lines of an engine's log.", list[str], asks={"lines": float}),
+        Offer("POST", "/api/models/unload", unload, "Let all services stop, in llama-swap's words.", list[ServiceView]),
+        Offer("POST", "/api/models/unload/{model}", unload, "Let the services of a model stop.", list[ServiceView]),
+        *key_offers(control),
+        Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
+    document = describe(offers)
+    nowhere = Route("/{path:path}", _nothing_here, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
+    routes = [*(offer.route for offer in offers), nowhere]
     return Starlette(routes=routes, exception_handlers={StokerError: _answer_fault, Exception: _answer_unforeseen})
 
 

@@ -6,35 +6,35 @@ from typing import get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from stoker.errors import WrongUse
-from stoker.flows.key_desk import KeyDesk
-from stoker.records import KeyWish, UsageBy
+from stoker.flows.control import Control
+from stoker.records import KeyView, KeyWish, NewKey, RevokedKey, UsageBy, UsageView
+from stoker.web.offers import Offer
 from stoker.web.wire import answer_json, read_body, read_number
 
 
-def key_routes(desk: KeyDesk) -> list[Route]:
-    """Returns the routes."""
+def key_offers(control: Control) -> list[Offer]:
+    """Returns the uses."""
 
     async def add(request: Request) -> Response:
-        return answer_json(await desk.add(await read_body(request, KeyWish)))
+        return answer_json(await control.keys.add(await read_body(request, KeyWish)))
 
     async def listed(request: Request) -> Response:
-        return answer_json(await desk.list())
+        return answer_json(await control.keys.list())
 
     async def revoke(request: Request) -> Response:
-        return answer_json(await desk.revoke(request.path_params["name"]))
+        return answer_json(await control.keys.revoke(request.path_params["name"]))
 
     async def usage(request: Request) -> Response:
         since = read_number(request, "since", 0.0)
-        return answer_json(await desk.usage(_by(request.query_params.get("by", "key")), since or None))
+        return answer_json(await control.keys.usage(_by(request.query_params.get("by", "key")), since or None))
 
     return [
-        Route("/api/keys", add, methods=["POST"]),
-        Route("/api/keys", listed),
-        Route("/api/keys/{name}", revoke, methods=["DELETE"]),
-        Route("/api/usage", usage),
+        Offer("POST", "/api/keys", add, "Make a named key; it is shown this once.", NewKey, takes=KeyWish),
+        Offer("GET", "/api/keys", listed, "The named keys.", tuple[KeyView, ...]),
+        Offer("DELETE", "/api/keys/{name}", revoke, "Revoke a key.", RevokedKey),
+        Offer("GET", "/api/usage", usage, "What was used.", UsageView, asks={"by": UsageBy, "since": float}),
     ]
 
 

@@ -1,0 +1,32 @@
+"""What the control API offers, one value a use: its route and its description are made from the same."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from stoker.records import Record
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Offer(NamedTuple):
+    """One use. `gives` is the type of the reply's JSON, `takes` that of the body; `asks` are the query's, by name."""
+
+    method: str
+    path: str
+    answer: Callable[[Request], Awaitable[Response]]
+    what: str
+    gives: Any
+    takes: type[Record] | None = None
+    asks: Mapping[str, Any] = NOTHING
+
+    @property
+    def route(self) -> Route:
+        """The route that leads to it."""
+        return Route(self.path, self.answer, methods=[self.method])

@@ -1,0 +1,100 @@
+"""The API's own description: it names every route, every route is in it, and what is answered fits it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any, cast
+
+import jsonschema
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from home import Home
+from stoker.flows.control import Control
+from stoker.web.api import make_app
+
+ANY_METHOD = ("/health", "/metrics")  # whatever the method is
+
+
+def call(home: Home, method: str, path: str, body: object = None, *, control: bool = True) -> tuple[int, Any]:
+    """Sends one request; returns the status, and the reply's JSON where it is."""
+    daemon = home.daemon
+    key = home.paths.control_key_file.read_text().strip() if control else daemon.key
+    connection = http.client.HTTPConnection(daemon.url.removeprefix("http://"), timeout=60)
+    connection.request(method, path, json.dumps(body) if body is not None else None, {"authorization": f"Bearer {key}"})
+    reply = connection.getresponse()
+    raw = reply.read()
+    connection.close()
+    return reply.status, json.loads(raw) if reply.headers["content-type"] == "application/json" else raw.decode()
+
+
+@pytest.fixture(scope="module")
+def document(demo: Home) -> Any:
+    """The description that the daemon gives of itself."""
+    status, document = call(demo, "GET", "/api/openapi.json")
+    assert status == 200
+    return document
+
+
+def check(document: Any, method: str, path: str, status: int, answer: object) -> None:
+    """Fails where an answer is not what the description promises."""
+    replies = document["paths"][path][method.lower()]["responses"]
+    [content] = replies.get(str(status), replies["default"])["content"].values()
+    jsonschema.validate(answer, {**content["schema"], "components": document["components"]})
+
+
+def test_it_is_whole(document: Any) -> None:
+    assert document["openapi"].startswith("3.1")
+    named = {part.split('"')[0] for part in json.dumps(document).split("#/components/schemas/")[1:]}
+    assert named == set(document["components"]["schemas"])
+
+
+def test_every_route_of_the_control_api_is_described(document: Any) -> None:
+    app = make_app(cast(Control, None))  # nothing is asked of it
+    assert isinstance(app, Starlette)
+    routes = [route for route in app.routes if isinstance(route, Route) and route.path != "/{path:path}"]
+    offered = {(route.path, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
+    assert offered == {(path, use) for path, uses in document["paths"].items() if path.startswith("/api/") for use in uses}
+
+
+def test_everything_described_is_there_and_nothing_else(demo: Home, document: Any) -> None:
+    asked = [(path, use) for path in document["paths"] for use in ("get", "post", "delete") if path not in ANY_METHOD]
+    for path, use in asked:
+        if (path, use) == ("/api/stop", "post"):
+            continue
+        real, is_control = path.replace("{name}", "nobody"), path.startswith("/api/")
+        status, answer = call(demo, use.upper(), real, {}, control=is_control)
+        is_there = status != 405 and not (status == 404 and answer["error"]["code"] == "unknown_path")
+        assert is_there == (use in document["paths"][path]), (use, path, status, answer)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "real", "body", "expected"),
+    [
+        ("GET", "/api/status", "/api/status", None, 200),
+        ("GET", "/api/services/{name}/wait", "/api/services/demo/wait?seen=STOPPED", None, 200),
+        ("GET", "/api/services/{name}/logs", "/api/services/demo/logs?lines=2", None, 200),
+        ("GET", "/api/services/{name}/wait", "/api/services/demo/wait?seen=ASLEEP", None, 400),
+        ("GET", "/api/switch", "/api/switch?seen=x", None, 400),
+        ("POST", "/api/services", "/api/services", {"name": 1}, 400),
+        ("POST", "/api/services/{name}/down", "/api/services/nobody/down", None, 400),
+        ("DELETE", "/api/services/{name}", "/api/services/demo", None, 409),
+        ("GET", "/v1/models", "/v1/models", None, 200),
+        ("POST", "/v1/embeddings", "/v1/embeddings", {"model": "nobody"}, 404),
+        ("GET", "/health", "/health", None, 200),
+    ],
+)
+def test_what_is_answered_fits_it(
+    demo: Home, document: Any, method: str, path: str, real: str, body: object, expected: int
+) -> None:
+    status, answer = call(demo, method, real, body, control=path.startswith("/api/"))
+    assert status == expected, answer
+    check(document, method, path, status, answer)
+
+
+def test_a_wrong_key_is_refused_as_described(demo: Home, document: Any) -> None:
+    status, answer = call(demo, "GET", "/api/status", control=False)
+    assert status == 401
+    check(document, "GET", "/api/status", status, answer)
