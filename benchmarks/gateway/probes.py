@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.gateway.peers import Peer, ask_engine
 from benchmarks.gateway.processes import read_rss_bytes, wait_for
@@ -50,25 +51,34 @@ def probe_fidelity(peer: Peer) -> Seen:
     return {"stream's bytes as the engine's": "yes" if own == through else f"no: {len(own)} became {len(through)}"}
 
 
+class Left(NamedTuple):
+    """How a request ended at the engine after its client had left; None where it went on."""
+
+    end: str | None
+    after_ms: float | None
+
+
 def probe_leaving(peer: Peer) -> Seen:
     """The client goes: how long until the engine's connection is dropped."""
-    return {name: leave(peer, f"gone{number}", *case) for number, (name, case) in enumerate(LEAVES.items())}
+    return {name: _tell(leave(peer, f"gone{number}", *case)) for number, (name, case) in enumerate(LEAVES.items())}
 
 
-def leave(peer: Peer, tag: str, words: str, stream: bool) -> str:
-    """Asks, leaves, and returns what became of the request."""
+def _tell(left: Left) -> str:
+    return f"engine {left.end} after {left.after_ms:.1f} ms" if left.end else f"engine works on for {LEFT_LIMIT_S:g} s"
+
+
+def leave(peer: Peer, tag: str, words: str, stream: bool) -> Left:
+    """Asks, leaves once the engine has been asked (or, of a paced stream, after five chunks), and waits for the end."""
     with connect(peer.port) as client:
         send(client, peer, render_chat(f"mock {words} tag={tag}", stream))
         wait_for("the engine to be asked", lambda: bool(read_events(peer, tag)), LEFT_LIMIT_S)
         if "itl=50" in words:
             read(client, Reply(), chunks=5)
         left_ns = time.monotonic_ns()
-    try:
+    with contextlib.suppress(TimeoutError):
         wait_for("the end", lambda: bool(read_events(peer, tag)[0]["end"]), LEFT_LIMIT_S)
-    except TimeoutError:
-        return f"engine still works after {LEFT_LIMIT_S:g} s"
     event = read_events(peer, tag)[0]
-    return f"engine {event['end']} after {(event['ended_ns'] - left_ns) / 1e6:.1f} ms"
+    return Left(event["end"], (event["ended_ns"] - left_ns) / 1e6 if event["end"] else None)
 
 
 def probe_dying(peer: Peer) -> Seen:

@@ -94,7 +94,7 @@ def probe_dripping(peer: Peer) -> Seen:
         worst_s = max(worst_s, _time_one(peer))
     for client in (client for sockets in clients.values() for client in sockets):
         client.close()
-    seen = {f"dripped {kind}s dropped in {DRIP_S} s": _tell(dropped_s[kind]) for kind in kinds}
+    seen = {f"{kind} at a byte a second, dropped in {DRIP_S} s": _tell(dropped_s[kind]) for kind in kinds}
     return {**seen, "others' longest reply meanwhile": f"{worst_s * 1000:.0f} ms"}
 
 
