@@ -121,11 +121,8 @@ class Soak:
 
     def judge_memory(self) -> tuple[float, float]:
         """Returns the median of MiB after the warm-up and at the end; a growth over the limit is a breach."""
-        begun_s, length_s = self.samples[0].at_s, self._length_s
-        first = _between(
-            self.samples, begun_s + WARM_UP_SHARE * length_s, (WARM_UP_SHARE + WINDOW_SHARE) * length_s + begun_s
-        )
-        last = _between(self.samples, begun_s + (1 - WINDOW_SHARE) * length_s, begun_s + length_s)
+        first = self._median_mib(WARM_UP_SHARE, WARM_UP_SHARE + WINDOW_SHARE)
+        last = self._median_mib(1 - WINDOW_SHARE, 1.0)
         if last > first * GROWTH_LIMIT:
             self.tally.breach(f"the daemon's memory went from {first:.1f} to {last:.1f} MiB")
         return first, last
