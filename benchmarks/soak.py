@@ -26,6 +26,7 @@ from typing import NamedTuple
 import psutil
 import uvloop
 
+from benchmarks.gateway.document import write_part
 from benchmarks.gateway.machine import describe_machine
 from benchmarks.gateway.processes import ask_json, end_cleanly_on_sigterm, free_port, wait_for
 from benchmarks.gateway.soak_client import Scene, SoakClient
@@ -159,12 +160,16 @@ def main() -> int:
     parser.add_argument("--streams", type=int, default=256)
     parser.add_argument("--switch-s", type=float, default=60.0, help="seconds between two switches")
     parser.add_argument("--itl-ms", type=float, default=150.0, help="the engine's pace")
+    parser.add_argument("--write", type=Path, help="write the summary into this document, too")
     parser.add_argument("--json", type=Path, help="write the daemon's memory over time here")
     options = parser.parse_args()
     end_cleanly_on_sigterm()
     soak = Soak(options)
     soak.run()
-    print(soak.render())
+    text = soak.render()
+    print(text)
+    if options.write:
+        write_part(options.write, "soak", text)
     if options.json:
         options.json.write_text(json.dumps([sample._asdict() for sample in soak.samples]))
     return 1 if soak.tally.breach_count else 0

@@ -20,6 +20,7 @@ import msgspec
 
 from benchmarks.gateway.cells import CELLS, Patience, Turn, take_turn
 from benchmarks.gateway.choice import choose
+from benchmarks.gateway.document import write_part
 from benchmarks.gateway.machine import describe_machine, describe_versions
 from benchmarks.gateway.peers import Cores, Peer, read_entries
 from benchmarks.gateway.processes import end_cleanly_on_sigterm
@@ -27,7 +28,6 @@ from benchmarks.gateway.table import render
 
 QUICK_CELLS = ["256", "1000", "short"]
 QUICK_PEERS = ["direct", "nginx", "stoker"]
-MARK = "<!-- below this line: made by python -m benchmarks.gateway -->"
 NOTES = """\
 Times in microseconds: the engine's own in the row *direct*, in the others what the gateway adds to them (its quantile less
 direct's of the same cell). Numbers are medians, with the lowest and highest over the repeats that counted: those in which
@@ -50,7 +50,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--quiet-s", type=float, default=10.0, help="how long to wait for a quiet machine before a cell")
     parser.add_argument("--cell-s", type=float, default=60.0, help="limit of one cell")
     parser.add_argument("--json", type=Path, help="write every turn here")
-    parser.add_argument("--write", type=Path, help="replace what this file holds below its mark")
+    parser.add_argument("--write", type=Path, help="write the tables into this document, too")
     options = parser.parse_args()
     if options.quick:
         options.repeats, options.tries, options.quiet_s = 1, 1, 0.0
@@ -90,14 +90,8 @@ def main() -> int:
     )
     print(text)
     if options.write:
-        write_below_mark(options.write, text)
+        write_part(options.write, "speed", text)
     return 1 if any(turn.failed for turn in turns) else 0
-
-
-def write_below_mark(file: Path, text: str) -> None:
-    """Replaces what stands below the mark; what people wrote above it stays."""
-    kept = file.read_text().partition(MARK)[0] if file.exists() else "# The gateway, measured\n\n"
-    file.write_text(f"{kept.rstrip()}\n\n{MARK}\n\n{text}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.gateway import probes, probes_input
 from benchmarks.gateway.choice import choose
+from benchmarks.gateway.document import write_part
 from benchmarks.gateway.machine import describe_machine, describe_versions
 from benchmarks.gateway.peers import Cores, Peer, read_entries
 from benchmarks.gateway.probes import Seen
@@ -49,7 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", nargs="+", help="direct, stoker, or a name of peers.toml; else all that are on PATH")
     parser.add_argument("--probes", nargs="+", choices=list(PROBES), default=list(PROBES))
-    parser.add_argument("--write", type=Path, help="write the table into this file too")
+    parser.add_argument("--write", type=Path, help="write the table into this document, too")
     options = parser.parse_args()
     end_cleanly_on_sigterm()
     entries, seen = read_entries(), dict[str, Seen]()
@@ -63,7 +64,7 @@ def main() -> int:
     text = f"{describe_machine()}.\n\n{versions}.\n\n{render(seen)}\n"
     print(text)
     if options.write:
-        options.write.write_text(text)
+        write_part(options.write, "behaviour", text)
     return 0
 
 
