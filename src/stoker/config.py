@@ -35,8 +35,8 @@ class GatewayConfig(Record, frozen=True):
     port: Port = 8700
     allowed_hosts: tuple[str, ...] = ()
     body_limit_bytes: Bytes = 32 * MIB
-    head_limit_s: Seconds = 15.0
-    body_limit_s: Seconds = 60.0
+    head_limit_s: Seconds = 10.0
+    body_limit_s: Seconds = 10.0
     engine_silence_limit_s: Seconds = 900.0
 
 

@@ -18,6 +18,7 @@ IDLE_LIMIT_S = 75.0
 LINGER_S = 5.0
 LINGER_BYTES = 256 * 1024**2
 WRITE_BUFFER_BYTES = 256 * 1024
+LEAST_BODY_BYTES = 16 * 1024  # of a body that is not whole by its limit, so much has to have come; then it has as long again
 
 
 class Limits(NamedTuple):
@@ -53,7 +54,7 @@ class ClientConnection(asyncio.Protocol):
         self._url = b""
         self._headers: Headers = []
         self._body: list[bytes] = []
-        self._body_bytes = 0
+        self._body_bytes = self._body_seen_bytes = 0
 
     # What the event loop tells.
 
@@ -249,7 +250,10 @@ class ClientConnection(asyncio.Protocol):
             self._arm(limit_s, self._end_waiting)
 
     def _end_waiting(self) -> None:
-        if self._exchange is None:
+        if self._in_message and self._body_bytes - self._body_seen_bytes >= LEAST_BODY_BYTES:
+            self._body_seen_bytes = self._body_bytes
+            self._limit(self._limits.body_s)
+        elif self._exchange is None:
             self._transport.close()
         else:
             self._refuse(_Refused(408, "request_too_slow", "The rest of the request did not come in time."))
