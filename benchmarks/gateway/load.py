@@ -24,13 +24,13 @@ import msgspec
 import uvloop
 
 from benchmarks.gateway.processes import read_cpu_s, read_rss_bytes
+from benchmarks.gateway.raw_client import CHAT
 from benchmarks.gateway.stream_client import Broken, StreamConnection
 
 CONNECT_LIMIT_S = 15.0
 LATE_LIMIT_S = 5.0
 SAMPLE_S = 0.25
 QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
-CHAT = "/v1/chat/completions"
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):

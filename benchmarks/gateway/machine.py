@@ -6,11 +6,13 @@ import datetime
 import importlib.metadata
 import os
 import platform
+import subprocess
 from pathlib import Path
 
 import psutil
 
 from benchmarks.gateway.peers import Entry, read_version
+from benchmarks.gateway.processes import ROOT
 
 LIBRARIES = ("uvloop", "httptools")
 
@@ -34,8 +36,18 @@ def read_processor() -> str:
     return next(names, "unknown processor")
 
 
+def read_commit() -> str:
+    """Returns the checkout's commit in brackets, nothing where there is none."""
+    words = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return f" ({done.stdout.strip()})"
+
+
 def describe_versions(entries: dict[str, Entry]) -> str:
     """Returns the versions of what is measured."""
-    named = [f"Stoker {importlib.metadata.version('stoker')}"]
+    named = [f"Stoker {importlib.metadata.version('stoker')}{read_commit()}"]
     named += [f"{name} {read_version(entry)}" for name, entry in entries.items()]
     return ", ".join(named)

@@ -14,19 +14,11 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from benchmarks.gateway.processes import (
-    ROOT,
-    ask_json,
-    free_port,
-    read_tree,
-    start_program,
-    stop_program,
-    wait_for,
-)
+from benchmarks.gateway.processes import ROOT, ask_json, free_port, read_tree, start_program, stop_program, wait_for
+from benchmarks.gateway.raw_client import CHAT
 
 PEERS_FILE = Path(__file__).with_name("peers.toml")
 MOCK = "benchmarks.gateway.mock_engine"
-CHAT = "/v1/chat/completions"
 READY_LIMIT_S = 90.0
 ENGINE_LIMIT_S = 20.0
 

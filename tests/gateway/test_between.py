@@ -40,6 +40,12 @@ def test_no_byte_of_a_long_stream_is_lost(mocked: Stoker, pad_bytes: int) -> Non
     assert int(told[:8], 16) == zlib.crc32(content)
 
 
+def test_a_chunk_arrives_before_the_next_one_is_made(mocked: Stoker) -> None:
+    with connect(mocked.port) as client:
+        send(client, mocked, render_chat("mock ttft=1 itl=600000 tokens=2"))
+        assert read(client, Reply(), LIMIT_S, chunks=1).chunks == 1
+
+
 @pytest.mark.parametrize("case", LEAVES.values(), ids=LEAVES)
 def test_an_engine_stops_at_once_when_its_client_has_left(mocked: Stoker, case: tuple[str, bool]) -> None:
     left = leave(mocked, f"left{next(TAGS)}", *case)
