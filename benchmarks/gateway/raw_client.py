@@ -33,7 +33,7 @@ class Reply:
     def __init__(self) -> None:
         self.status: int | None = None
         self.headers: dict[str, str] = {}
-        self.body = b""
+        self._body = bytearray()
         self.chunks = 0
         self.end = "timeout"
         self.parser = httptools.HttpResponseParser(self)
@@ -50,7 +50,7 @@ class Reply:
     def on_body(self, data: bytes) -> None:
         """Counts stamps, of which one may be cut in two."""
         if self.keeps_body:
-            self.body += data
+            self._body += data
         unread = self._unread + data
         found = list(SEQUENCE.finditer(unread))
         self.chunks += len(found)
@@ -59,6 +59,11 @@ class Reply:
     def on_message_complete(self) -> None:
         """The reply is whole, as far as HTTP can tell."""
         self.end = "complete"
+
+    @property
+    def body(self) -> bytes:
+        """The body, as far as it came."""
+        return bytes(self._body)
 
     @property
     def is_done(self) -> bool:
