@@ -31,7 +31,7 @@ QUICK_PEERS = ["direct", "nginx", "stoker"]
 NOTES = """\
 Times in microseconds: the engine's own in the row *direct*, in the others what the gateway adds to them (its quantile less
 direct's of the same cell). Numbers are medians, with the lowest and highest over the repeats that counted: those in which
-other programs used at most {foreign:g} cores, or else the least disturbed one. *Stretch* is the time taken over the time
+other programs used at most {foreign:g} cores, or all where none was left in peace. *Stretch* is the time taken over the time
 that it takes where nothing is late: 1.00 means that the gateway kept up. Stoker is asked with its key, and checks it; the
 others ask for none."""
 

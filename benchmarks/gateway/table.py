@@ -44,10 +44,9 @@ def peers_of(turns: list[Turn]) -> list[str]:
 
 
 def calm(turns: list[Turn], peer: str, name: str, foreign_cores: float) -> list[Cell]:
-    """Returns the repeats of a cell that others did not disturb, or the least disturbed one."""
+    """Returns the repeats of a cell that others did not disturb, or all where none was left in peace."""
     cells = [turn.cells[name] for turn in turns if turn.peer == peer and name in turn.cells]
-    quiet = [cell for cell in cells if cell.foreign_cores <= foreign_cores]
-    return quiet or sorted(cells, key=lambda cell: cell.foreign_cores)[:1]
+    return [cell for cell in cells if cell.foreign_cores <= foreign_cores] or cells
 
 
 def _row(peer: str, name: str, measured: dict[str, list[Cell]]) -> list[str]:
