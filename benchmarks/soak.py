@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import json
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -104,11 +105,18 @@ class Soak:
     async def _switch_until(self, end_s: float) -> None:
         while time.monotonic() + self._options.switch_s < end_s:
             await asyncio.sleep(self._options.switch_s)
-            comes, begun_s = self._scene.other, time.monotonic()
-            self._scene.switching = True
+            await self._switch(self._scene.other)
+
+    async def _switch(self, comes: str) -> None:
+        begun_s, self._scene.switching = time.monotonic(), True
+        try:
             await asyncio.to_thread(self._home.run, "switch", comes)
-            self._scene.up, self._scene.switching, self._scene.switched_s = comes, False, time.monotonic()
-            self.switches_s.append(time.monotonic() - begun_s)
+            self._scene.up = comes
+        except (RuntimeError, subprocess.SubprocessError) as problem:
+            self.tally.breach(f"a switch to {comes} failed: {problem}")  # what was up comes back
+        finally:
+            self._scene.switching, self._scene.switched_s = False, time.monotonic()
+        self.switches_s.append(time.monotonic() - begun_s)
 
     def _await_idle(self) -> None:
         port = self.ports[self._scene.up]
