@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: up test test-engines test-faults check lint types layers docs docs-check bench clean
+.PHONY: up test test-engines test-faults check lint types layers docs docs-check bench bench-gateway soak clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -46,6 +46,18 @@ docs: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/first_light.py
+
+# The gateway beside its peers: speed (nothing else should run meanwhile; half an hour), then manners. apt-get install nginx
+# haproxy caddy first; those from PyPI are made once a machine, in the user's cache folder.
+bench-gateway: $(VENV)/.dev
+	@PATH="$$(tools/make-peers):$$PATH"; export PATH; \
+	$(BIN)/python -m benchmarks.gateway --write docs/measured/gateway.md && \
+	$(BIN)/python -m benchmarks.gateway.behaviour --write docs/measured/gateway.md
+
+# An hour of streams, departures and switches; nothing may be wrong, lost or leaked. MINUTES=3 for a try.
+MINUTES ?= 60
+soak: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) --streams 256 --write docs/measured/gateway.md
 
 clean:
 	rm -rf $(VENV) build dist

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.gateway.peers import Cores
+from benchmarks.gateway.stoker_peer import Stoker
 
 from home import Home
 from real_tools import OwnPodman
@@ -55,6 +57,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     home.run("up")
     yield home
     assert home.end() == {}
+
+
+@pytest.fixture(scope="session")
+def mocked() -> Iterator[Stoker]:
+    """A Stoker in front of the benchmark's mock engine, shared by tests of what passes between client and engine."""
+    stoker = Stoker(Cores(None, None))
+    yield stoker
+    assert stoker.stop() is not None, "the daemon had to be killed"
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What is measured, one command a file or folder; see `docs/measured/`."""
