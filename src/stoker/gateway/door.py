@@ -171,8 +171,8 @@ class Door:
             return
         if entry.endpoint is None:
             refuse_unready(exchange, self._directory, entry)
-        else:
-            self._send(exchange, entry.endpoint, name_real_model(exchange, entry))
+        elif (filters := name_real_model(exchange, entry)) is not None:
+            self._send(exchange, entry.endpoint, filters)
 
     def _send(self, exchange: Exchange, endpoint: Endpoint, filters: Headers) -> None:
         service = endpoint.service
