@@ -14,7 +14,7 @@ MOST_MEMBERS = 10_000  # of that name, at whatever depth: a million of them woul
 BACKSLASH = ord("\\")
 _TEXT = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _VALUE = rb"[ \t\n\r]*:[ \t\n\r]*(?P<value>" + _TEXT + rb")"
-# A key may spell any of its letters as an escape. That is looked for only where one of theirs is: it takes ten times as long.
+# A key may spell any of its letters as an escape. That takes ten times as long, so it is done only where one of theirs is.
 _ESCAPE = b"\\u006"
 _SPELLED = rb"".join(rb"(?:%c|\\u00(?i:%02x))" % (letter, letter) for letter in b"model")
 _MEMBER = re.compile(rb'"model"' + _VALUE, re.DOTALL)
