@@ -17,7 +17,7 @@ import pytest
 from home import Home
 from stoker.cli import verbs
 from stoker.config import Paths, demo_model, parse_config
-from stoker.records import IdleSettings, WorkflowStep
+from stoker.records import DoorSettings, IdleSettings, WorkflowStep
 
 VERBS = sorted(found.name for found in pkgutil.iter_modules(verbs.__path__))
 DOCS = Path(__file__).parents[2] / "docs"
@@ -53,7 +53,8 @@ def test_the_documented_configuration_is_understood() -> None:
     assert config.limits == type(config.limits)()
     assert config.services["coder"].served_name == "qwen3-coder"
     documented = {key for table in tomllib.loads(text)["service"].values() for key in table}
-    assert set(config.services["coder"].__struct_fields__) - {"name"} == documented
+    assert {*config.services["coder"].__struct_fields__, *DoorSettings.__struct_fields__} - {"name"} == documented
+    assert config.aliases == {"gpt-4o": "qwen3-coder", "any": "*"}
 
 
 def test_the_documented_workflows_are_understood() -> None:

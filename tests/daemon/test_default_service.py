@@ -114,3 +114,22 @@ def test_a_default_that_cannot_come_back_is_tried_once_and_the_other_goes_on(hom
     log = home.paths.daemon_log.read_text()
     assert log.count("service=gone comes back") == 1
     assert "service=gone did not come back" in log
+
+
+def test_a_service_with_a_time_out_of_its_own_makes_room_for_the_default_when_that_is_over(home: Home) -> None:
+    home.configure(LLM + comfy(home.folder / "www") + "idle_s = 1.0\n" + LONG, limits="switch_cooldown_s = 0")
+    home.run("up", "chat")
+    home.run("switch", "comfy")
+    home.await_state("chat", State.READY)
+    assert home.service("comfy").why == "chat takes its place"
+
+
+def test_a_default_that_was_taken_down_does_not_keep_others_from_stopping_when_idle(home: Home) -> None:
+    alone = comfy(home.folder / "www").replace("group = 'one'", "idle_s = 1.0")
+    home.configure(LLM + alone + LONG, limits="switch_cooldown_s = 0")
+    home.run("up", "chat")
+    home.run("up", "comfy")
+    home.run("down", "chat")
+    home.await_state("comfy", State.STOPPED)
+    assert home.service("comfy").why == "nothing was asked of it for 1 s (idle_s)"
+    assert home.service("chat").state is State.STOPPED

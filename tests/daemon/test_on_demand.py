@@ -5,10 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
+import sys
 import time
 from typing import Any, NamedTuple
 
 from home import Home, wait_for
+from stoker.config import read_config
 from stoker.flows.lease import hold_run
 from stoker.records import State
 
@@ -264,6 +267,41 @@ def test_stoker_toml_is_read_again_and_a_broken_one_is_told_of_once(home: Home) 
     wait_for("its end", lambda: "fast" not in models(home))
     assert ask(home, "fast").status == 404
     assert log.read_text().count("what stoker.toml said before stands") == 1
+
+
+def test_a_request_stops_no_program_that_somebody_is_connected_to(home: Home) -> None:
+    command = json.dumps((sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1"))
+    table = f"program = {command}\nclaim_gib = 0.1\nready_line = 'Serving HTTP'\n{GROUP}"
+    home.configure(f'[service.first]\nengine = "command"\n{table}', limits="switch_cooldown_s = 0")
+    home.add_fake("second", GROUP + ASKED)
+    home.run("up", "first", cwd=home.folder)
+    address = home.service("first").address
+    assert address is not None
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))):
+        ask(home, "second")
+        reply = wait_for("the refusal", lambda: (said := ask(home, "second")).error["code"] == "start_refused" and said)
+        assert "first would have to stop, and it has connections at its port" in reply.error["message"]
+    assert home.service("first").state is State.READY
+
+
+def test_a_start_by_a_person_is_waited_for_and_not_begun_twice(home: Home) -> None:
+    home.add_fake("first")
+    home.add_fake("small", ASKED, gate=str(home.folder / "gate"))
+    begin(home)
+    home.daemon.up(read_config(home.paths.config).services["small"])
+    wait_for("the wait", lambda: "It waits for small, which is LOADING" in ask(home, "small").error["message"])
+    (home.folder / "gate").touch()
+    assert await_answer(home, "small").status == 200
+    assert launches(home, "small") == 1
+
+
+def test_the_next_daemon_knows_how_long_a_start_takes(home: Home) -> None:
+    home.add_fake("small", ASKED)
+    home.run("up", "small")
+    home.kill_daemon()
+    home.add_fake("first")
+    begin(home)
+    assert models(home)["small"]["expected_s"] is not None
 
 
 def test_the_daemon_ends_while_a_start_for_a_request_waits(home: Home) -> None:

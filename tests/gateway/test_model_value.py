@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stoker.errors import WrongUse
 from stoker.gateway.model_value import replace_model
+from support import fails
 
 REAL = 'qwen3 "coder"\\ü'
 SPACE = st.text(" \t\n\r", max_size=3)
@@ -88,3 +90,11 @@ def test_what_looks_like_the_models_value_and_is_not_stays(body: bytes, wanted: 
 def test_a_body_of_10_mb_is_no_trouble_wherever_its_model_stands() -> None:
     text = json.dumps("long \\ \" 'text' {[" * 500_000).encode()
     assert replace_model(b'{"x":' + text + b',"model":"a"}', "m") == b'{"x":' + text + b',"model":"m"}'
+
+
+def test_too_many_members_of_that_name_are_refused_and_not_looked_through() -> None:
+    many = b'{"x":[' + b'{"model":""},' * 10_000 + b'1],"model":"a"}'
+    with fails(WrongUse, "more than 10000 members called `model`"):
+        replace_model(many, "m")
+    some = many.replace(b'{"model":""},', b"", 1)
+    assert replace_model(some, "m") == some.replace(b'"model":"a"', b'"model":"m"')

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stoker.plan.idle import ON_PURPOSE, Quiet, plan_return
+from stoker.plan.idle import ON_PURPOSE, Quiet, plan_return, plan_stops
 from stoker.records import IdleSettings, RunningView, ServiceView, State
 
 SETTINGS = IdleSettings(default_service="coder", idle_s=600.0)
@@ -69,3 +69,42 @@ def test_a_default_that_failed_to_start_is_tried_again_once_others_were_up_for_s
     view = plan_return(SETTINGS, Quiet((COMFY, make_view("coder", State.FAILED)), 0.0))
     assert view is not None
     assert view.returns_at == 1600.0
+
+
+@pytest.mark.parametrize(
+    ("own_s", "up", "returns_at"),
+    [
+        ({"comfy": 60.0}, (COMFY,), 1060.0),
+        ({"comfy": 6000.0}, (COMFY,), 1600.0),
+        ({"comfy": 60.0}, (COMFY, make_view("voice")), 1600.0),
+        ({"comfy": 60.0, "voice": 90.0}, (COMFY, make_view("voice")), 1090.0),
+    ],
+)
+def test_a_time_out_of_its_own_lets_the_default_come_back_earlier(
+    own_s: dict[str, float], up: tuple[ServiceView, ...], returns_at: float
+) -> None:
+    view = plan_return(SETTINGS, Quiet((*up, CODER_GONE), 0.0, idle_s=own_s))
+    assert view is not None
+    assert view.returns_at == returns_at
+
+
+@pytest.mark.parametrize(
+    ("facts", "now", "stops"),
+    [
+        ({}, 1059.9, set()),
+        ({}, 1060.0, {"comfy"}),
+        ({"asked_at": {"comfy": 1030.0}}, 1080.0, set()),
+        ({"asked_at": {"comfy": 1030.0}}, 1090.0, {"comfy"}),
+        ({"asked_at": {"voice": 1030.0}}, 1060.0, {"comfy"}),
+        ({"run": RunningView("podcast", 42, 1.0)}, 9999.0, set()),
+        ({"is_switching": True}, 9999.0, set()),
+        ({"services": (make_view("comfy", State.LOADING),)}, 9999.0, set()),
+        ({"services": (make_view("comfy", State.DRAINING),)}, 9999.0, set()),
+        ({"idle_s": {}}, 9999.0, set()),
+    ],
+)
+def test_a_service_stops_after_its_own_time_out_and_others_never(facts: dict[str, Any], now: float, stops: set[str]) -> None:
+    given = {"services": (COMFY, make_view("voice")), "idle_s": {"comfy": 60.0, "gone": 1.0}, **facts}
+    found = plan_stops(Quiet(quiet_since=0.0, **given), now)
+    assert set(found) == stops
+    assert all("nothing was asked of it for 60 s (idle_s)" in why for why in found.values())

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from stoker.errors import Refused, StokerError
+from stoker.errors import Refused, StokerError, WrongUse
 from stoker.gateway.directory import Directory, Entry, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.keyring import Caller, out_of_scope
@@ -115,9 +115,25 @@ def _headers(entry: Entry) -> Headers:
     return [(b"retry-after", str(entry.retry_after_s).encode()), (b"x-stoker-service", entry.service.encode())]
 
 
+<<<<<<< HEAD
 def name_real_model(exchange: Exchange, entry: Entry) -> Headers:
     """Puts the real model's name into a request that says an alias; returns the headers that tell of it."""
     if entry.alias_of is None or not exchange.request.is_json:
         return []
     exchange.request = exchange.request._replace(body=replace_model(bytes(exchange.request.body), entry.alias_of))
+=======
+def name_real_model(exchange: Exchange, entry: Entry) -> Headers | None:
+    """Puts the real model's name into a request that says an alias; returns the headers that tell of it.
+
+    Answers 400 and returns None for a body in which its place cannot be told.
+    """
+    if entry.alias_of is None:
+        return []
+    try:
+        body = replace_model(exchange.request.body, entry.alias_of)
+    except WrongUse as problem:
+        refuse(exchange, 400, "alias_unclear", f"{problem.what}; {problem.next_step}.", param="model")
+        return None
+    exchange.request = exchange.request._replace(body=body)
+>>>>>>> d3b9b940601f70a596b83f9587b0041b484c2829
     return [ALIAS_FILTER]

@@ -217,12 +217,11 @@ def _connection_line(request: Request, endpoint: Endpoint) -> bytes:
     return b"connection: keep-alive" if endpoint.reuses_connections else b"connection: close"
 
 
-def identity(endpoint: Endpoint, request_id: bytes) -> Headers:
+def identity(endpoint: Endpoint) -> Headers:
     """Returns the headers that say who answered."""
     return [
         (b"x-stoker-service", endpoint.service.encode()),
         (b"x-stoker-model", endpoint.model.encode()),
         (b"x-stoker-revision", endpoint.revision.encode()),
         (b"x-stoker-plan", endpoint.plan_id.encode()),
-        (b"x-request-id", request_id),
     ]

@@ -13,7 +13,7 @@ from stoker.gateway.admission import Claim, Line, Places, Ticket
 from stoker.gateway.asked import Asked, read_asked
 from stoker.gateway.chain import chain_of
 from stoker.gateway.directory import Directory, Entry
-from stoker.gateway.exchange import Exchange
+from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.filtered import filter_exchange
 from stoker.gateway.keyring import Caller, out_of_scope
 from stoker.gateway.meter import refuse_denied
@@ -163,7 +163,9 @@ class Serving:
     def _send(self, errand: Errand, endpoint: Endpoint) -> None:
         exchange, chain = errand.exchange, chain_of(errand.entry.filters)
         alias = name_real_model(exchange, errand.entry)
-        exchange.extra = [*identity(endpoint, exchange.extra[0][1]), *chain.headers, *alias]
+        if alias is None:
+            return
+        exchange.extra = [*exchange.extra, *identity(endpoint), *_listed([*chain.headers, *alias])]
         relay_to = partial(self._relay_to, endpoint)
         carried = filter_exchange(exchange, chain, partial(count_tokens, relay_to, endpoint.model), self._spawn)
         if carried is None:
@@ -196,3 +198,8 @@ class Serving:
         said = read_model(tail)
         if said is not None and exchange.status == 200 and said != relay.model:
             self._metrics.substituted(service, relay.model, said)
+
+
+def _listed(filters: Headers) -> Headers:
+    """Returns one header that lists all that was changed, where anything was."""
+    return [(filters[0][0], b", ".join(value for _, value in filters))] if filters else []
