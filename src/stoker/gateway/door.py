@@ -134,7 +134,6 @@ class Door:
         if entry is None:
             refuse(exchange, 404, "unknown_service", f"There is no service `{within.name}` here.")
             return
-<<<<<<< HEAD
         self._meter.begin(exchange, caller)
         self.serving.ask_service(exchange, caller, entry, within.path)
 
@@ -152,12 +151,6 @@ class Door:
             refuse(exchange, 404, "model_not_found", f"There is no model `{name}` here.", param="model")
         else:
             exchange.reply(200, [JSON], render_model(found))
-=======
-        if entry.endpoint is None:
-            refuse_unready(exchange, self._directory, entry)
-        elif (filters := name_real_model(exchange, entry)) is not None:
-            self._send(exchange, entry.endpoint, filters)
->>>>>>> d3b9b940601f70a596b83f9587b0041b484c2829
 
     def _is_allowed(self, exchange: Exchange, place: Place) -> Caller | None:
         who = self._keyring.who(exchange.request.headers, exchange.peer, place)

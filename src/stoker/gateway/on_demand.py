@@ -115,25 +115,17 @@ def _headers(entry: Entry) -> Headers:
     return [(b"retry-after", str(entry.retry_after_s).encode()), (b"x-stoker-service", entry.service.encode())]
 
 
-<<<<<<< HEAD
-def name_real_model(exchange: Exchange, entry: Entry) -> Headers:
-    """Puts the real model's name into a request that says an alias; returns the headers that tell of it."""
-    if entry.alias_of is None or not exchange.request.is_json:
-        return []
-    exchange.request = exchange.request._replace(body=replace_model(bytes(exchange.request.body), entry.alias_of))
-=======
 def name_real_model(exchange: Exchange, entry: Entry) -> Headers | None:
     """Puts the real model's name into a request that says an alias; returns the headers that tell of it.
 
     Answers 400 and returns None for a body in which its place cannot be told.
     """
-    if entry.alias_of is None:
+    if entry.alias_of is None or not exchange.request.is_json:
         return []
     try:
-        body = replace_model(exchange.request.body, entry.alias_of)
+        body = replace_model(bytes(exchange.request.body), entry.alias_of)
     except WrongUse as problem:
         refuse(exchange, 400, "alias_unclear", f"{problem.what}; {problem.next_step}.", param="model")
         return None
     exchange.request = exchange.request._replace(body=body)
->>>>>>> d3b9b940601f70a596b83f9587b0041b484c2829
     return [ALIAS_FILTER]

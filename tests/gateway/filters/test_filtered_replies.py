@@ -1,4 +1,4 @@
-"""Filters between the real door, the real relay and a scripted engine's bytes, on loopback sockets in one event loop."""
+"""Filters between the real door, the real relay and a scripted engine's bytes."""
 
 from __future__ import annotations
 
@@ -6,121 +6,14 @@ import asyncio
 import contextlib
 import gzip
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any
 
-import uvloop
-
-from gateway_client import LONG_S, TEST_LIMIT_S, Client
-from stoker.config import GatewayConfig
-from stoker.gateway.door import Door, Entry, Keys
-from stoker.gateway.metrics import GatewayMetrics
-from stoker.records import Endpoint, State
+from door_stage import Engine, Stage, events, json_answer, run
 
 THINKING = b'data: {"choices":[{"index":0,"delta":{"reasoning":"hm"},"finish_reason":null}]}\n\n'
 TOLD = b'data: {"choices":[],"usage":{"completion_tokens":9}}\n\n'
 COUNTED = TOLD.replace(b"9}", b'9,"completion_tokens_details":{"reasoning_tokens":5}}')
 DONE = b"data: [DONE]\n\n"
 BOTH = ("reasoning-field=reasoning_content", "reasoning-tokens")
-Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
-
-
-class Engine:
-    """Writes what it is told to; `asked` are the heads and bodies that came."""
-
-    def __init__(self, answer: Answer, counts: Answer | None = None) -> None:
-        self.asked: list[tuple[bytes, bytes]] = []
-        self._answer = answer
-        self._counts = counts or json_answer(b'{"tokens": [1, 2, 3, 4, 5]}')
-
-    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-            self.asked.append((head, await reader.readexactly(length)))
-            await (self._counts if head.startswith(b"POST /tokenize ") else self._answer)(writer)
-        writer.close()
-
-
-class Stage:
-    """A door in front of an engine."""
-
-    def __init__(self, engine: Engine, filters: tuple[str, ...]) -> None:
-        self.engine = engine
-        self._filters = filters
-        self.port = 0
-        self._clients: list[Client] = []
-
-    def entries(self) -> list[Entry]:
-        endpoint = Endpoint("chat", "m", "r", "p", "127.0.0.1", self.engine_port)
-        return [Entry("chat", "m", State.READY, 0.0, "", None, endpoint, 5, self._filters)]
-
-    async def play(self, story: Callable[[Stage], Awaitable[None]]) -> None:
-        upstream = await asyncio.start_server(self.engine.talk, "127.0.0.1", 0)
-        self.engine_port = upstream.sockets[0].getsockname()[1]
-        config = GatewayConfig(port=0, engine_silence_limit_s=LONG_S)
-        self.door = Door(config, self, no_app, GatewayMetrics(list, "0"), Keys("key", "control", "engine"))
-        server = await self.door.bind()
-        self.port = server.sockets[0].getsockname()[1]
-        async with asyncio.TaskGroup() as tasks, asyncio.timeout(TEST_LIMIT_S):
-            await self.door.open(server, tasks)
-            try:
-                await story(self)
-            finally:
-                await self._close()
-                server.close()
-                self.door.cut_all()
-                upstream.close()
-        assert self.door.in_flight("chat") == 0
-
-    async def _close(self) -> None:
-        for client in self._clients:
-            client.writer.transport.abort()
-            with contextlib.suppress(OSError):
-                await client.writer.wait_closed()
-
-    async def ask(self, *headers: bytes, **body: Any) -> Client:
-        """Sends a chat."""
-        client = Client(*await asyncio.open_connection("127.0.0.1", self.port))
-        self._clients.append(client)
-        raw = json.dumps({"model": "m", "messages": [], **body}).encode()
-        lines = [b"POST /v1/chat/completions HTTP/1.1", b"host: 127.0.0.1", b"authorization: Bearer key", *headers]
-        client.send(b"\r\n".join([*lines, b"content-length: %d" % len(raw), b"", raw]))
-        return client
-
-
-async def no_app(*_: Any) -> None:
-    """Is never asked."""
-
-
-def json_answer(body: bytes, *headers: bytes, status: int = 200, kind: bytes = b"application/json") -> Answer:
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        lines = [b"HTTP/1.1 %d X" % status, b"content-type: " + kind, b"content-length: %d" % len(body), *headers]
-        writer.write(b"\r\n".join([*lines, b"", body]))
-
-    return answer
-
-
-def events(*pieces: bytes, ends: bool = True) -> Answer:
-    async def answer(writer: asyncio.StreamWriter) -> None:
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
-        )
-        for piece in pieces:
-            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-            await writer.drain()
-        if ends:
-            writer.write(b"0\r\n\r\n")
-
-    return answer
-
-
-def run(engine: Engine | Answer, story: Callable[[Stage], Awaitable[None]], filters: tuple[str, ...] = BOTH) -> Engine:
-    """Plays a story in the daemon's own kind of event loop."""
-    played = engine if isinstance(engine, Engine) else Engine(engine)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(Stage(played, filters).play(story))
-    return played
 
 
 def test_a_stream_is_changed_event_by_event_and_its_thinking_counted() -> None:
@@ -130,7 +23,7 @@ def test_a_stream_is_changed_event_by_event_and_its_thinking_counted() -> None:
         assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
         assert answer.body == THINKING.replace(b"reasoning", b"reasoning_content") + COUNTED + DONE
 
-    engine = run(events(THINKING[:20], THINKING[20:] + TOLD[:9], TOLD[9:] + DONE), story)
+    engine = run(events(THINKING[:20], THINKING[20:] + TOLD[:9], TOLD[9:] + DONE), story, BOTH)
     question = json.loads(engine.asked[1][1])
     assert (question["content"], question["prompt"], question["model"]) == ("hm", "hm", "m")
     assert b"authorization: Bearer engine" in engine.asked[1][0]
@@ -146,7 +39,7 @@ def test_a_whole_reply_gets_its_new_length_and_the_connection_is_kept() -> None:
         assert int(answer.headers["content-length"]) == len(answer.body)
         assert "connection" not in answer.headers
 
-    run(json_answer(json.dumps({"choices": [message], "usage": {"completion_tokens": 9}}).encode()), story)
+    run(json_answer(json.dumps({"choices": [message], "usage": {"completion_tokens": 9}}).encode()), story, BOTH)
 
 
 def test_what_needs_no_change_comes_byte_for_byte() -> None:
@@ -156,7 +49,7 @@ def test_what_needs_no_change_comes_byte_for_byte() -> None:
         answer = await (await stage.ask()).read_answer()
         assert answer.body == body
 
-    engine = run(json_answer(body), story)
+    engine = run(json_answer(body), story, BOTH)
     assert len(engine.asked) == 1
     assert json.loads(engine.asked[0][1]) == {"model": "m", "messages": []}
 
@@ -177,7 +70,7 @@ def test_errors_and_compressed_replies_are_passed_on_untouched() -> None:
             assert answer.headers["x-stoker-filters"] == "reasoning-field, reasoning-tokens"
             assert answer.headers.get("retry-after") == ("7" if status == 429 else None)
 
-        assert b"accept-encoding" not in run(answer, story).asked[0][0]
+        assert b"accept-encoding" not in run(answer, story, BOTH).asked[0][0]
 
 
 def test_a_client_may_ask_for_compression_where_no_filter_reads_replies() -> None:
@@ -217,7 +110,7 @@ def test_an_unknown_count_stays_unknown() -> None:
         async def story(stage: Stage) -> None:
             assert (await (await stage.ask()).read_answer()).body == body
 
-        run(Engine(json_answer(body), counts), story)
+        run(Engine(json_answer(body), counts), story, BOTH)
 
 
 def test_an_engine_that_dies_in_the_middle_of_a_stream_is_still_told() -> None:
@@ -227,7 +120,7 @@ def test_an_engine_that_dies_in_the_middle_of_a_stream_is_still_told() -> None:
         assert json.loads(answer.body.rstrip().rpartition(b"data: ")[2])["error"]["code"] == "engine_died"
         assert DONE not in answer.body
 
-    run(events(THINKING, b'data: {"choices":[{"delta":{"reason', ends=False), story)
+    run(events(THINKING, b'data: {"choices":[{"delta":{"reason', ends=False), story, BOTH)
 
 
 def test_an_engine_that_dies_while_its_tokens_are_counted_is_still_told() -> None:
@@ -236,7 +129,7 @@ def test_an_engine_that_dies_while_its_tokens_are_counted_is_still_told() -> Non
         assert COUNTED in answer.body
         assert json.loads(answer.body.rstrip().rpartition(b"data: ")[2])["error"]["code"] == "engine_died"
 
-    run(events(THINKING, TOLD, ends=False), story)
+    run(events(THINKING, TOLD, ends=False), story, BOTH)
 
 
 def test_an_engine_that_dies_before_a_whole_reply_is_whole_is_an_error_with_a_status() -> None:
@@ -247,7 +140,7 @@ def test_an_engine_that_dies_before_a_whole_reply_is_whole_is_an_error_with_a_st
         answer = await (await stage.ask()).read_answer()
         assert (answer.status, answer.code) == (502, "engine_died")
 
-    run(half, story)
+    run(half, story, BOTH)
 
 
 def test_a_client_that_leaves_ends_the_request_at_the_engine() -> None:
@@ -268,7 +161,7 @@ def test_a_client_that_leaves_ends_the_request_at_the_engine() -> None:
         client.writer.transport.abort()
         await left.wait()
 
-    run(Waiting(events()), story)
+    run(Waiting(events()), story, BOTH)
 
 
 def test_a_slow_reader_holds_the_engine_back() -> None:
@@ -318,4 +211,4 @@ def test_nothing_of_a_stream_passes_an_event_whose_count_is_awaited() -> None:
         go_on.set()
         assert await client.read_chunks() == COUNTED + DONE
 
-    run(Engine(events(THINKING, TOLD, DONE), slow_count), story)
+    run(Engine(events(THINKING, TOLD, DONE), slow_count), story, BOTH)

@@ -1,0 +1,117 @@
+"""The real door and relay in front of a scripted engine's bytes, on loopback sockets in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvloop
+
+from gateway_client import LONG_S, TEST_LIMIT_S, Client
+from stoker.config import GatewayConfig
+from stoker.gateway.door import Door, Entry, Keys
+from stoker.gateway.metrics import GatewayMetrics
+from stoker.records import Endpoint, State
+
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+class Engine:
+    """Writes what it is told to; `asked` are the heads and bodies that came."""
+
+    def __init__(self, answer: Answer, counts: Answer | None = None) -> None:
+        self.asked: list[tuple[bytes, bytes]] = []
+        self._answer = answer
+        self._counts = counts or json_answer(b'{"tokens": [1, 2, 3, 4, 5]}')
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            self.asked.append((head, await reader.readexactly(length)))
+            await (self._counts if head.startswith(b"POST /tokenize ") else self._answer)(writer)
+        writer.close()
+
+
+class Stage:
+    """A door in front of an engine."""
+
+    def __init__(self, engine: Engine, filters: tuple[str, ...]) -> None:
+        self.engine = engine
+        self._filters = filters
+        self.port = 0
+        self._clients: list[Client] = []
+
+    def entries(self) -> list[Entry]:
+        endpoint = Endpoint("chat", "m", "r", "p", "127.0.0.1", self.engine_port)
+        return [Entry("chat", "m", State.READY, 0.0, "", None, endpoint, 5, self._filters)]
+
+    async def play(self, story: Callable[[Stage], Awaitable[None]]) -> None:
+        upstream = await asyncio.start_server(self.engine.talk, "127.0.0.1", 0)
+        self.engine_port = upstream.sockets[0].getsockname()[1]
+        config = GatewayConfig(port=0, engine_silence_limit_s=LONG_S)
+        self.door = Door(config, self, no_app, GatewayMetrics(list, "0"), Keys("key", "control", "engine"))
+        server = await self.door.bind()
+        self.port = server.sockets[0].getsockname()[1]
+        async with asyncio.TaskGroup() as tasks, asyncio.timeout(TEST_LIMIT_S):
+            await self.door.open(server, tasks)
+            try:
+                await story(self)
+            finally:
+                await self._close()
+                server.close()
+                self.door.cut_all()
+                upstream.close()
+        assert self.door.in_flight("chat") == 0
+
+    async def _close(self) -> None:
+        for client in self._clients:
+            client.writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await client.writer.wait_closed()
+
+    async def ask(self, *headers: bytes, **body: Any) -> Client:
+        """Sends a chat."""
+        client = Client(*await asyncio.open_connection("127.0.0.1", self.port))
+        self._clients.append(client)
+        raw = json.dumps({"model": "m", "messages": [], **body}).encode()
+        lines = [b"POST /v1/chat/completions HTTP/1.1", b"host: 127.0.0.1", b"authorization: Bearer key", *headers]
+        client.send(b"\r\n".join([*lines, b"content-length: %d" % len(raw), b"", raw]))
+        return client
+
+
+async def no_app(*_: Any) -> None:
+    """Is never asked."""
+
+
+def json_answer(body: bytes, *headers: bytes, status: int = 200, kind: bytes = b"application/json") -> Answer:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        lines = [b"HTTP/1.1 %d X" % status, b"content-type: " + kind, b"content-length: %d" % len(body), *headers]
+        writer.write(b"\r\n".join([*lines, b"", body]))
+
+    return answer
+
+
+def events(*pieces: bytes, ends: bool = True) -> Answer:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
+        )
+        for piece in pieces:
+            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            await writer.drain()
+        if ends:
+            writer.write(b"0\r\n\r\n")
+
+    return answer
+
+
+def run(engine: Engine | Answer, story: Callable[[Stage], Awaitable[None]], filters: tuple[str, ...]) -> Engine:
+    """Plays a story in the daemon's own kind of event loop."""
+    played = engine if isinstance(engine, Engine) else Engine(engine)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(Stage(played, filters).play(story))
+    return played
