@@ -12,9 +12,12 @@ import uvloop
 
 from gateway_client import LONG_S, TEST_LIMIT_S, Client
 from stoker.config import GatewayConfig
-from stoker.gateway.door import Door, Entry, Keys
+from stoker.gateway.directory import Entry
+from stoker.gateway.door import Door
+from stoker.gateway.keyring import Keyring
+from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
-from stoker.records import Endpoint, State
+from stoker.records import Endpoint, QueueLimits, State, UsageRecord
 
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -37,35 +40,51 @@ class Engine:
 
 
 class Stage:
-    """A door in front of an engine."""
+    """A door in front of an engine, and the directory of that one service; `used` is what was noted of its requests."""
 
     def __init__(self, engine: Engine, filters: tuple[str, ...]) -> None:
         self.engine = engine
         self._filters = filters
         self.port = 0
+        self.limits = QueueLimits(None, 64, 0.0)
+        self.used: list[UsageRecord] = []
         self._clients: list[Client] = []
 
     def entries(self) -> list[Entry]:
         endpoint = Endpoint("chat", "m", "r", "p", "127.0.0.1", self.engine_port)
-        return [Entry("chat", "m", State.READY, 0.0, "", None, endpoint, 5, self._filters)]
+        return [Entry("chat", "m", State.READY, 0.0, "", None, endpoint, 5, self.limits, filters=self._filters)]
+
+    def find(self, model: str) -> Entry | None:
+        return self.entries()[0] if model == "m" else None
+
+    def find_service(self, name: str) -> Entry | None:
+        return self.entries()[0] if name == "chat" else None
+
+    def ask(self, service: str) -> None:
+        raise AssertionError(service)
+
+    async def bring(self, service: str) -> None:
+        raise AssertionError(service)
 
     async def play(self, story: Callable[[Stage], Awaitable[None]]) -> None:
         upstream = await asyncio.start_server(self.engine.talk, "127.0.0.1", 0)
         self.engine_port = upstream.sockets[0].getsockname()[1]
         config = GatewayConfig(port=0, engine_silence_limit_s=LONG_S)
-        self.door = Door(config, self, no_app, GatewayMetrics(list, "0"), Keys("key", "control", "engine"))
-        server = await self.door.bind()
-        self.port = server.sockets[0].getsockname()[1]
+        self.metrics = GatewayMetrics(list, "0")
+        meter = Meter(self.used.append, self.metrics.registry)
+        self.door = Door(config, self, no_app, self.metrics, Keyring("key", "control"), meter, "engine")
+        servers = await self.door.bind()
+        self.port = servers[0].sockets[0].getsockname()[1]
         async with asyncio.TaskGroup() as tasks, asyncio.timeout(TEST_LIMIT_S):
-            await self.door.open(server, tasks)
+            await self.door.open(servers, tasks)
             try:
                 await story(self)
             finally:
                 await self._close()
-                server.close()
+                servers[0].close()
                 self.door.cut_all()
                 upstream.close()
-        assert self.door.in_flight("chat") == 0
+        assert self.door.serving.in_flight("chat") == 0
 
     async def _close(self) -> None:
         for client in self._clients:
@@ -73,7 +92,7 @@ class Stage:
             with contextlib.suppress(OSError):
                 await client.writer.wait_closed()
 
-    async def ask(self, *headers: bytes, **body: Any) -> Client:
+    async def chat(self, *headers: bytes, **body: Any) -> Client:
         """Sends a chat."""
         client = Client(*await asyncio.open_connection("127.0.0.1", self.port))
         self._clients.append(client)

@@ -194,8 +194,9 @@ def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     idle = parse_table(tree.get("idle", {}), IdleSettings, "idle", source)
     check_services(workflows.values(), idle, {*wishes, DEMO}, source)
     check_doors(wishes, doors, idle, source)
+    gateway = parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source)
     return Config(
-        gateway=parse_table(tree.get("gateway", {}), GatewayConfig, "gateway", source),
+        gateway=_with_whole_files(gateway, folder),
         limits=parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
         fetch=parse_table(tree.get("fetch", {}), FetchSettings, "fetch", source),
         idle=idle,
@@ -227,6 +228,12 @@ def with_whole_paths(wish: Wish, folder: Path) -> Wish:
     }
     mounts = tuple(_whole_mount(one, folder) for one in wish.mounts)
     return msgspec.structs.replace(wish, **whole, mounts=mounts)
+
+
+def _with_whole_files(gateway: GatewayConfig, folder: Path) -> GatewayConfig:
+    files = {"tls_certificate": gateway.tls_certificate, "tls_key": gateway.tls_key}
+    whole = {name: str(folder / Path(file).expanduser()) for name, file in files.items() if file is not None}
+    return msgspec.structs.replace(gateway, **whole)
 
 
 def _whole_mount(mount: str, folder: Path) -> str:

@@ -54,7 +54,7 @@ logger = logging.getLogger("stoker.daemon")
 def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) -> None:
     """Runs the daemon until SIGTERM, SIGINT or the control API ends it.
 
-    `announce` is called with the address once it listens, and whether only this machine reaches it.
+    `announce` is called with the address once it listens, and whether it is only this machine's, or speaks TLS.
     """
     import uvloop
 
@@ -111,22 +111,22 @@ async def _live(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, control.stop_asked.set)
-    server = await _bind(config, door)
+    servers = await _bind(config, door)
     async with asyncio.TaskGroup() as tasks:
-        bound, port = server.sockets[0].getsockname()[:2]
-        host = reachable(bound)
-        control.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        _write_whole(paths.address_file, control.url)
+        speaks_tls = len(servers) > 1
+        control.url = _url_of(servers[0], "https" if speaks_tls else "http")
+        _write_whole(paths.address_file, _url_of(servers[-1], "http"))
         running = tasks.create_task(supervisor.run(unfinished))
         looking = [tasks.create_task(control.keep_default()), tasks.create_task(menu.run())]
         on_demand.open(tasks)
-        await door.open(server, tasks)
-        announce(control.url, is_loopback(bound))
+        await door.open(servers, tasks)
+        announce(control.url, speaks_tls or is_loopback(config.gateway.host))
         tell_ready()
         await control.stop_asked.wait()
         for number in (signal.SIGTERM, signal.SIGINT):  # the second one forces
             loop.remove_signal_handler(number)
-        server.close()
+        for server in servers:
+            server.close()
         door.close_idle()
         on_demand.close()
         for task in looking:
@@ -136,7 +136,13 @@ async def _live(
         door.cut_all()
 
 
-async def _bind(config: Config, door: Door) -> asyncio.Server:
+def _url_of(server: asyncio.Server, scheme: str) -> str:
+    bound, port = server.sockets[0].getsockname()[:2]
+    host = reachable(bound)
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+async def _bind(config: Config, door: Door) -> list[asyncio.Server]:
     gateway = config.gateway
     try:
         return await door.bind()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import resource
 import secrets
+import ssl
 from collections.abc import Coroutine
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from stoker.gateway.on_demand import render_model, render_models, render_running
 from stoker.gateway.refusals import JSON, refuse
 from stoker.gateway.routes import BY_MODEL, MODELS, SERVICE, UPSTREAM, read_within
 from stoker.gateway.serving import Serving
+from stoker.gateway.tls import make_tls
 
 LEFT_FOR_OTHERS = 128  # file descriptors that clients do not get: logs, the database, engines being watched
 REQUEST_ID_LIMIT_BYTES = 128
@@ -59,18 +61,27 @@ class Door:
         self._connections: set[ClientConnection] = set()
         self._tasks: asyncio.TaskGroup | None = None
 
-    async def bind(self) -> asyncio.Server:
-        """Takes the address without serving yet; raises OSError where it is taken."""
-        loop = asyncio.get_running_loop()
-        return await loop.create_server(
+    async def bind(self) -> list[asyncio.Server]:
+        """Takes the address without serving yet, and where that speaks TLS, a plain one on the loopback interface last.
+
+        Raises OSError where the address is taken, and WrongUse for a certificate that cannot be used.
+        """
+        config = self._config
+        tls = make_tls(config.tls_certificate, config.tls_key)
+        servers = [await self._listen(config.host, config.port, tls)]
+        return servers if tls is None else [*servers, await self._listen("127.0.0.1", 0, None)]
+
+    async def _listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(
             lambda: ClientConnection(self.handle, self._limits, self._register),
-            self._config.host, self._config.port, backlog=BACKLOG, start_serving=False,
+            host, port, backlog=BACKLOG, start_serving=False, ssl=tls,
         )  # fmt: skip
 
-    async def open(self, server: asyncio.Server, tasks: asyncio.TaskGroup) -> None:
+    async def open(self, servers: list[asyncio.Server], tasks: asyncio.TaskGroup) -> None:
         """Begins to answer; requests live in the given TaskGroup."""
         self._tasks = tasks
-        await server.start_serving()
+        for server in servers:
+            await server.start_serving()
 
     def close_idle(self) -> None:
         """Closes the connections that wait for a next request."""

@@ -18,7 +18,7 @@ BOTH = ("reasoning-field=reasoning_content", "reasoning-tokens")
 
 def test_a_stream_is_changed_event_by_event_and_its_thinking_counted() -> None:
     async def story(stage: Stage) -> None:
-        answer = await (await stage.ask(stream=True)).read_answer()
+        answer = await (await stage.chat(stream=True)).read_answer()
         assert answer.headers["x-stoker-filters"] == "reasoning-field, reasoning-tokens"
         assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
         assert answer.body == THINKING.replace(b"reasoning", b"reasoning_content") + COUNTED + DONE
@@ -33,7 +33,7 @@ def test_a_whole_reply_gets_its_new_length_and_the_connection_is_kept() -> None:
     message = {"index": 0, "finish_reason": "stop", "message": {"content": "a", "reasoning": "hm"}}
 
     async def story(stage: Stage) -> None:
-        answer = await (await stage.ask()).read_answer()
+        answer = await (await stage.chat()).read_answer()
         assert answer.json()["choices"][0]["message"] == {"content": "a", "reasoning_content": "hm"}
         assert answer.json()["usage"]["completion_tokens_details"] == {"reasoning_tokens": 5}
         assert int(answer.headers["content-length"]) == len(answer.body)
@@ -46,7 +46,7 @@ def test_what_needs_no_change_comes_byte_for_byte() -> None:
     body = b'{ "choices": [ {"message" : {"content": "\\u00e4"}} ] , "usage":{"completion_tokens":  1.0e0}}\n'
 
     async def story(stage: Stage) -> None:
-        answer = await (await stage.ask()).read_answer()
+        answer = await (await stage.chat()).read_answer()
         assert answer.body == body
 
     engine = run(json_answer(body), story, BOTH)
@@ -65,7 +65,7 @@ def test_errors_and_compressed_replies_are_passed_on_untouched() -> None:
     ):
 
         async def story(stage: Stage, status: int = status, body: bytes = body) -> None:
-            answer = await (await stage.ask(b"accept-encoding: gzip")).read_answer()
+            answer = await (await stage.chat(b"accept-encoding: gzip")).read_answer()
             assert (answer.status, answer.body) == (status, body)
             assert answer.headers["x-stoker-filters"] == "reasoning-field, reasoning-tokens"
             assert answer.headers.get("retry-after") == ("7" if status == 429 else None)
@@ -75,7 +75,7 @@ def test_errors_and_compressed_replies_are_passed_on_untouched() -> None:
 
 def test_a_client_may_ask_for_compression_where_no_filter_reads_replies() -> None:
     async def story(stage: Stage) -> None:
-        answer = await (await stage.ask(b"accept-encoding: gzip", max_tokens=9)).read_answer()
+        answer = await (await stage.chat(b"accept-encoding: gzip", max_tokens=9)).read_answer()
         assert answer.headers["x-stoker-filters"] == "cap-tokens"
 
     engine = run(json_answer(b"{}"), story, ("cap-tokens=5",))
@@ -85,7 +85,7 @@ def test_a_client_may_ask_for_compression_where_no_filter_reads_replies() -> Non
 
 def test_a_request_that_a_filter_refuses_never_reaches_the_engine() -> None:
     async def story(stage: Stage) -> None:
-        answer = await (await stage.ask(reasoning_effort="low")).read_answer()
+        answer = await (await stage.chat(reasoning_effort="low")).read_answer()
         assert (answer.status, answer.code) == (400, "reasoning_effort_unknown")
         assert answer.json()["error"]["param"] == "reasoning_effort"
         assert answer.headers["x-stoker-filters"] == "reasoning-effort"
@@ -108,14 +108,14 @@ def test_an_unknown_count_stays_unknown() -> None:
     ):
 
         async def story(stage: Stage) -> None:
-            assert (await (await stage.ask()).read_answer()).body == body
+            assert (await (await stage.chat()).read_answer()).body == body
 
         run(Engine(json_answer(body), counts), story, BOTH)
 
 
 def test_an_engine_that_dies_in_the_middle_of_a_stream_is_still_told() -> None:
     async def story(stage: Stage) -> None:
-        answer = await (await stage.ask(stream=True)).read_answer()
+        answer = await (await stage.chat(stream=True)).read_answer()
         assert answer.body.startswith(THINKING.replace(b"reasoning", b"reasoning_content") + b'data: {"choices"')
         assert json.loads(answer.body.rstrip().rpartition(b"data: ")[2])["error"]["code"] == "engine_died"
         assert DONE not in answer.body
@@ -125,7 +125,7 @@ def test_an_engine_that_dies_in_the_middle_of_a_stream_is_still_told() -> None:
 
 def test_an_engine_that_dies_while_its_tokens_are_counted_is_still_told() -> None:
     async def story(stage: Stage) -> None:
-        answer = await (await stage.ask(stream=True)).read_answer()
+        answer = await (await stage.chat(stream=True)).read_answer()
         assert COUNTED in answer.body
         assert json.loads(answer.body.rstrip().rpartition(b"data: ")[2])["error"]["code"] == "engine_died"
 
@@ -137,7 +137,7 @@ def test_an_engine_that_dies_before_a_whole_reply_is_whole_is_an_error_with_a_st
         writer.write(b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"choices"')
 
     async def story(stage: Stage) -> None:
-        answer = await (await stage.ask()).read_answer()
+        answer = await (await stage.chat()).read_answer()
         assert (answer.status, answer.code) == (502, "engine_died")
 
     run(half, story, BOTH)
@@ -156,7 +156,7 @@ def test_a_client_that_leaves_ends_the_request_at_the_engine() -> None:
             left.set()
 
     async def story(stage: Stage) -> None:
-        client = await stage.ask(stream=True)
+        client = await stage.chat(stream=True)
         await client.reader.readuntil(b"reasoning_content")
         client.writer.transport.abort()
         await left.wait()
@@ -178,7 +178,7 @@ def test_a_slow_reader_holds_the_engine_back() -> None:
         writer.write(b"0\r\n\r\n")
 
     async def story(stage: Stage) -> None:
-        client = await stage.ask(stream=True)
+        client = await stage.chat(stream=True)
         await client.reader.readuntil(b"\r\n\r\n")
         client.stop_reading()
         before, idle_turns = 0, 0
@@ -204,7 +204,7 @@ def test_nothing_of_a_stream_passes_an_event_whose_count_is_awaited() -> None:
         await json_answer(b'{"count": 5, "tokens": [1, 2, 3, 4, 5]}')(writer)
 
     async def story(stage: Stage) -> None:
-        client = await stage.ask(stream=True)
+        client = await stage.chat(stream=True)
         await asked.wait()
         got = await client.reader.readuntil(b"\n\n\r\n")
         assert got.endswith(THINKING.replace(b"reasoning", b"reasoning_content") + b"\r\n")

@@ -33,11 +33,14 @@ def serve(as_json: bool) -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
     paths = find_paths()
 
-    def announce(url: str, is_loopback: bool) -> None:
+    def announce(url: str, is_safe: bool) -> None:
         text = msgspec.json.encode({"url": f"{url}/v1", "key_file": str(paths.key_file)}).decode()
         click.echo(text if as_json else f"listening on {url}/v1; the key is in {paths.key_file}")
-        if not is_loopback:
-            click.echo("other machines reach this address, in plain HTTP: keep the key, and put TLS in front", err=True)
+        if not is_safe:
+            click.echo(
+                "other machines reach this address, in plain HTTP: keep the key, and set gateway.tls_certificate and tls_key",
+                err=True,
+            )
 
     flow.serve(paths, make_app, announce)
 
