@@ -112,7 +112,7 @@ def test_a_default_that_cannot_come_back_is_tried_once_and_the_other_goes_on(hom
     wait_for("the failed try", lambda: "failed" in idle_of(home).why)
     assert home.service("comfy").state is State.READY
     log = home.paths.daemon_log.read_text()
-    assert log.count("service=gone comes back") == 1
+    assert log.count("service=gone comes back: nothing is asked of comfy") == 1  # not in chat's place, on slow machines
     assert "service=gone did not come back" in log
 
 

@@ -13,10 +13,11 @@ from stoker.flows.history import History
 from stoker.flows.menu import Menu
 from stoker.flows.on_demand import OnDemand
 from stoker.gateway.directory import Entry, NoSingleModel
-from stoker.records import ANY, RESTING, Plan, SettingValue, State, Wish
+from stoker.records import ANY, BEING_STARTED, RESTING, Plan, SettingValue, State, Wish
 from stoker.supervise.service import ServiceOwner
 
 RETRY_SOON_S, RETRY_LATER_S, LONGEST_RETRY_S = 5, 60, 3600
+COMES = BEING_STARTED | {State.BACKOFF}
 LOADS = frozenset({State.STARTING, State.LOADING})
 NEVER_STARTED = "it was not started yet; a request for it does (on_demand)"
 
@@ -93,7 +94,8 @@ class Directory:
         model, endpoint, on_demand = plan.model, owner.endpoint, self._menu.door(name).on_demand
         if on_demand and service.state in RESTING and (wish := self._menu.wish(name)) is not None:
             model = wish.served_name or name  # by its table, as it is started next
-        expected_s = 0.0 if endpoint is not None else self._expected_s(name, service.state, service.since)
+        comes = on_demand or service.state in COMES
+        expected_s = 0.0 if endpoint is not None else self._expected_s(name, service.state, service.since) if comes else None
         limits, parallel = self._menu.limits(name), _find(plan, "parallel")
         if limits.running is None and isinstance(parallel, int):
             limits = msgspec.structs.replace(limits, running=parallel)

@@ -12,8 +12,8 @@ class Entry(NamedTuple):
     """One service, or an alias of one, at this moment; `endpoint` is None unless it is READY.
 
     `model` is what a request has to say; where that is an alias, `alias_of` is the real model. `answers`: it answers a
-    model's requests. `expected_s` is the time to READY by former starts, None where nobody knows; `waits_for` what stands
-    between a request for it and its start.
+    model's requests. `expected_s` is the time to READY by former starts, None where nobody knows or nothing starts it;
+    `waits_for` is what stands between a request for it and its start.
     """
 
     service: str
