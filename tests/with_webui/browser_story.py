@@ -16,16 +16,14 @@ with sync_playwright() as play:
     page.set_default_timeout(90_000)
     page.goto(url)
     page.locator("#chat-input").wait_for()
-    if (news := page.get_by_role("button", name="Okay, Let's Go!")).count():
-        news.click()
-    page.locator("#model-selector-0-button").click()
-    models = [name.strip() for name in page.locator("[aria-roledescription='model-item']").all_inner_texts()]
+    page.get_by_role("button", name="Okay, Let's Go!").click()  # what is new, once
+    page.locator("#model-selector-model-button").click()
+    models = page.locator("[role='option'], [role='menuitemradio'], [aria-roledescription='model-item']").all_inner_texts()
     page.keyboard.press("Escape")
     page.locator("#chat-input").click()
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
     page.locator(".chat-assistant").filter(has_text="Stoker").wait_for()
-    page.locator("[aria-label='Regenerate']").first.wait_for(state="attached")
     answer = page.locator(".chat-assistant").last.inner_text()
     page.screenshot(path=picture)
     browser.close()
