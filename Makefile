@@ -5,7 +5,11 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
+<<<<<<< HEAD
 .PHONY: up test test-engines test-faults check lint types layers docs docs-check bench bench-gateway soak clean
+=======
+.PHONY: up test test-engines test-clients test-faults check lint types layers docs docs-check bench clean
+>>>>>>> 58fdf3de748d2d5db8adf080a09ef6f7c42754c1
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -19,6 +23,12 @@ test: $(VENV)/.dev
 test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) || exit 1; \
 	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" $(BIN)/python -m pytest tests/with_vllm --durations=0 --durations-min=5
+
+# Large clients: LiteLLM, npm's openai, Schemathesis, and Open WebUI in a real Chromium, where there is one; ten minutes, and
+# five more to install them once a machine.
+test-clients: $(VENV)/.dev
+	@clients=$$(tools/make-clients clients) && webui=$$(tools/make-clients open-webui) || exit 1; \
+	STOKER_CLIENTS="$$clients" STOKER_OPEN_WEBUI="$$webui" $(BIN)/python -m pytest tests/with_clients tests/with_webui
 
 # Kills the daemon or its engine with -9 at 200 random moments, plays 300 random sequences of verbs and kills, lets 200
 # engines eat memory, and sends 100,000 bent requests; twenty minutes.

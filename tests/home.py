@@ -23,14 +23,14 @@ LIMIT_S = 60.0
 T = TypeVar("T")
 
 
-def wait_for(what: str, found: Callable[[], T | None]) -> T:
+def wait_for(what: str, found: Callable[[], T | None], limit_s: float = LIMIT_S) -> T:
     """Returns the first thing found that is not None or False; fails with its name when the limit is over."""
-    end = time.monotonic() + LIMIT_S
+    end = time.monotonic() + limit_s
     while True:
         value = found()
         if value is not None and value is not False:
             return value
-        assert time.monotonic() < end, f"waited {LIMIT_S:.0f} s for {what}"
+        assert time.monotonic() < end, f"waited {limit_s:.0f} s for {what}"
         time.sleep(0.005)
 
 

@@ -31,6 +31,8 @@ from stoker.records import (
 from stoker.store.services import ServiceStore
 from stoker.supervise.supervisor import Supervisor
 
+UNLOADED = "it was unloaded"  # not for good: a request may start it again
+
 
 class Control:
     """The daemon's uses. `stop_asked` is set when the daemon is to end."""
@@ -131,7 +133,10 @@ class Control:
 
     async def down(self, name: str) -> ServiceView:
         """Asks for a service to stop; the state returned is the first that follows."""
-        owner = self._supervisor.stop(name, ON_PURPOSE)
+        return await self._stop(name, ON_PURPOSE)
+
+    async def _stop(self, name: str, why: str) -> ServiceView:
+        owner = self._supervisor.stop(name, why)
         await owner.await_handled()
         return owner.view()
 
@@ -140,7 +145,7 @@ class Control:
         named = [name for name, owner in self._supervisor.owners.items() if model in (None, owner.plan.model, name)]
         if model is not None and not named:
             raise WrongUse(f"there is no model `{model}`", next_step="`stoker status` lists the services")
-        return [await self.down(name) for name in named]
+        return [await self._stop(name, UNLOADED) for name in named]
 
     async def forget(self, name: str) -> None:
         """Forgets a service that rests."""

@@ -61,8 +61,9 @@ class Serving:
         self._heard_at: defaultdict[str, float] = defaultdict(float)
 
     def in_flight(self, service: str) -> int:
-        """Returns how many requests a service's engine is answering."""
-        return self._in_flight[service]
+        """Returns how many requests a service answers or has in its line: so many a stop or a switch would turn away."""
+        line = self._lines.get(service)
+        return self._in_flight[service] if line is None else max(self._in_flight[service], line.running) + line.waiting
 
     def heard_at(self, service: str) -> float:
         """Returns when a service's engine last sent something to a client, on the event loop's clock; 0 for never."""

@@ -1,0 +1,30 @@
+"""Played by the Python of tools/make-open-webui: a person opens Open WebUI in Chromium, picks the model and chats."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from playwright.sync_api import sync_playwright
+
+url, chromium, picture = sys.argv[1:]
+QUESTION = "Who are you?"
+
+with sync_playwright() as play:
+    browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    page = browser.new_page()
+    page.set_default_timeout(90_000)
+    page.goto(url)
+    page.locator("#chat-input").wait_for()
+    page.get_by_role("button", name="Okay, Let's Go!").click()  # what is new, once
+    page.locator("#model-selector-model-button").click()
+    models = page.locator("[role='option'], [role='menuitemradio'], [aria-roledescription='model-item']").all_inner_texts()
+    page.keyboard.press("Escape")
+    page.locator("#chat-input").click()
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    page.locator(".chat-assistant").filter(has_text="Stoker").wait_for()
+    answer = page.locator(".chat-assistant").last.inner_text()
+    page.screenshot(path=picture)
+    browser.close()
+print(json.dumps({"models": models, "answer": answer}))
