@@ -5,11 +5,7 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
-<<<<<<< HEAD
-.PHONY: up test test-engines test-faults check lint types layers docs docs-check bench bench-gateway soak clean
-=======
-.PHONY: up test test-engines test-clients test-faults check lint types layers docs docs-check bench clean
->>>>>>> 58fdf3de748d2d5db8adf080a09ef6f7c42754c1
+.PHONY: up test test-engines test-clients test-faults check lint types layers docs docs-check bench bench-gateway soak clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up

@@ -37,10 +37,8 @@ def serve(as_json: bool) -> None:
         text = msgspec.json.encode({"url": f"{url}/v1", "key_file": str(paths.key_file)}).decode()
         click.echo(text if as_json else f"listening on {url}/v1; the key is in {paths.key_file}")
         if not is_safe:
-            click.echo(
-                "other machines reach this address, in plain HTTP: keep the key, and set gateway.tls_certificate and tls_key",
-                err=True,
-            )
+            said = "other machines reach this address, in plain HTTP"
+            click.echo(f"{said}: keep the key, and set tls_certificate and tls_key in [gateway]", err=True)
 
     flow.serve(paths, make_app, announce)
 
