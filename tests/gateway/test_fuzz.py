@@ -20,7 +20,8 @@ INPUTS = int(os.environ.get("STOKER_FUZZ", "2000"))
 BATCHES = 10
 # Where h11 stops and we go on: how many hosts there are is the door's question, and line ends before a request are skipped.
 TOLERATED = (
-    NOT_COMPARED, "Host: header", "no request line received", "request line: bytearray(b'\\r", "request line: bytearray(b'\\n",
+    NOT_COMPARED, "Host: header", "no request line received",
+    "request line: bytearray(b'\\r", "request line: bytearray(b'\\n",
 )  # fmt: skip
 SHRINK_TRIES = 2000
 
