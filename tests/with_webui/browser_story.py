@@ -14,9 +14,10 @@ with sync_playwright() as play:
     browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
     page = browser.new_page()
     page.set_default_timeout(90_000)
+    news = page.get_by_role("button", name="Okay, Let's Go!")
+    page.add_locator_handler(news, lambda button: button.click())
     page.goto(url)
     page.locator("#chat-input").wait_for()
-    page.get_by_role("button", name="Okay, Let's Go!").click()  # what is new, once
     page.locator("#model-selector-model-button").click()
     models = page.locator("[role='option'], [role='menuitemradio'], [aria-roledescription='model-item']").all_inner_texts()
     page.keyboard.press("Escape")

@@ -42,6 +42,9 @@ def open_webui(home: Home) -> Iterator[str]:
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(home.folder), "DATA_DIR": str(home.folder / "webui"), "WEBUI_AUTH": "false",
         "OFFLINE_MODE": "true", "HF_HUB_OFFLINE": "1", "ENABLE_OLLAMA_API": "false", "RAG_EMBEDDING_ENGINE": "openai",
+        # Its own tools are described to the model in 9,000 tokens; the demo model has 4,096.
+        "DEFAULT_MODEL_PARAMS": '{"function_calling": "legacy"}',
+        "DEFAULT_MODEL_METADATA": '{"capabilities": {"builtin_tools": false}}',
         "WEBUI_SECRET_KEY": "x", "OPENAI_API_BASE_URL": f"{home.daemon.url}/v1", "OPENAI_API_KEY": home.daemon.key,
         "ENABLE_TITLE_GENERATION": "false", "ENABLE_TAGS_GENERATION": "false", "ENABLE_FOLLOW_UP_GENERATION": "false",
     }  # fmt: skip
