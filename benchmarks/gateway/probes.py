@@ -95,7 +95,11 @@ def probe_dying(peer: Peer) -> Seen:
 
 def probe_status(peer: Peer) -> Seen:
     """The engine answers with an error: is it passed on as it is, and is the engine asked again?"""
-    return {f"engine answers {status}": show_status(peer, status) for status in STATUSES}
+    seen: Seen = {}
+    for status in STATUSES:
+        seen[f"engine answers {status}"] = show_status(peer, status)
+        peer.restart()
+    return seen
 
 
 def show_status(peer: Peer, status: int) -> str:
@@ -126,7 +130,7 @@ def probe_slow_reader(peer: Peer) -> Seen:
     return {
         "reader stalls: taken from the engine of 64 MiB": f"{taken_bytes / MIB:.1f} MiB",
         "reader stalls: gateway's growth": f"{max(0, peak_bytes - before_bytes) / MIB:.1f} MiB" if peer.pids() else "-",
-        "then reads on": f"{reply.chunks} of {SLOW_CHUNKS} chunks, {reply.end}",
+        "then reads on": f"{reply.status}, {reply.chunks} of {SLOW_CHUNKS} chunks, {reply.end}",
     }
 
 
