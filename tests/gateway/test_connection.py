@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway_client import BODY_LIMIT_BYTES, LOOPS, Loop, Server, chunked, echo, get, post, run
-from stoker.gateway.connection import HEAD_LIMIT_BYTES
 from stoker.gateway.exchange import Exchange
+from stoker.gateway.request_reader import HEAD_LIMIT_BYTES
 
 SHORT_S = 0.2
 in_both_loops = pytest.mark.parametrize("loop", LOOPS, ids=["asyncio", "uvloop"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import resource
@@ -120,6 +121,7 @@ async def _live(
         looking = [tasks.create_task(control.keep_default()), tasks.create_task(menu.run())]
         on_demand.open(tasks)
         await door.open(servers, tasks)
+        gc.freeze()  # what is there by now stays; looking through it again and again would hold every stream up
         announce(control.url, speaks_tls or is_loopback(config.gateway.host))
         tell_ready()
         await control.stop_asked.wait()

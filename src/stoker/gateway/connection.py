@@ -1,4 +1,4 @@
-"""One client's connection: parses requests with limits, hands them on one at a time, and writes what is replied."""
+"""One client's connection: hands its requests on one at a time within limits, and writes what is replied."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, cast
-from urllib.parse import unquote
 
-import httptools
-
-from stoker.gateway.exchange import Exchange, Headers, Request
+from stoker.gateway.exchange import Exchange, Request
 from stoker.gateway.refusals import refuse
+from stoker.gateway.request_reader import BadRequest, RequestReader
 
-HEAD_LIMIT_BYTES = 64 * 1024
 IDLE_LIMIT_S = 75.0
 BODY_BYTES_PER_S = 8 * 1024  # what a body's sender may take longer than its limit for, that a slow line is no attack
 TICKS = 10  # looks at the clock within the shortest limit; a timer for every request would cost more than its parsing
 LINGER_S = 5.0
 LINGER_BYTES = 256 * 1024**2
 WRITE_BUFFER_BYTES = 64 * 1024
-FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Limits(NamedTuple):
@@ -44,20 +40,11 @@ class ClientConnection(asyncio.Protocol):
         self._tick_s = min(limits.head_s, limits.body_s) / TICKS
         self._timer: asyncio.TimerHandle | None = None
         self._deadline: float | None = None
-        self._waiting: deque[Request | _Refused] = deque()
+        self._waiting: deque[Request | BadRequest] = deque()
         self._exchange: Exchange | None = None
         self._ignored_bytes: int | None = None
         self._paused = False
-        self._parser = httptools.HttpRequestParser(self)
-        self._in_message = False
-        self._idle_bytes = 0
-        self._clear()
-
-    def _clear(self) -> None:
-        self._in_body = False
-        self._url = b""
-        self._headers: Headers = []
-        self._body = bytearray()
+        self._reader = RequestReader(self, limits.body_bytes)
 
     # What the event loop tells.
 
@@ -77,34 +64,17 @@ class ClientConnection(asyncio.Protocol):
             else:
                 self._ignore(len(data))
             return
-        self._idle_bytes += len(data)  # set to 0 by whatever the parser finds in it
         try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as offer:
-            # The request stands, the offer is passed over (RFC 9110, 7.8): Java's client and curl --http2 make it.
-            if self._in_message:
-                self._read_body_after_offer(data[offer.args[0] :])
-        except httptools.HttpParserError as problem:
+            self._reader.feed(data)
+        except BadRequest as refusal:
             if self._ignored_bytes is None:
-                malformed = _Refused(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
-                self._refuse(problem.__context__ if isinstance(problem.__context__, _Refused) else malformed)
-        else:
-            if self._idle_bytes > HEAD_LIMIT_BYTES:  # a head, a trailer or a chunk's extension that does not end
-                self._refuse(_head_too_large())
+                self._refuse(refusal)
 
     @property
     def peer(self) -> str:
         """The client's address; empty where there is none."""
         name = self._transport.get_extra_info("peername")
         return str(name[0]) if isinstance(name, tuple) else ""
-
-    def _read_body_after_offer(self, rest: bytes) -> None:
-        """Reads the body that httptools leaves alone where a request offers to change the protocol."""
-        framing = (b"%s: %s\r\n" % (name, value) for name, value in self._headers if name in FRAMING)
-        method, version = self._parser.get_method(), self._parser.get_http_version().encode()
-        self._parser = httptools.HttpRequestParser(_BodyOnly(self))
-        head = b"%s / HTTP/%s\r\nconnection: close\r\n%s\r\n" % (method, version, b"".join(framing))
-        self.data_received(head + rest)
 
     def eof_received(self) -> bool:
         """Closes: a client that half-closes has left."""
@@ -131,79 +101,31 @@ class ClientConnection(asyncio.Protocol):
         if self._exchange is not None:
             self._exchange.resume()
 
-    # What the parser tells.
+    # What the reader tells.
 
-    def on_message_begin(self) -> None:
+    def begun(self) -> None:
         """A request begins."""
-        self._clear()
-        self._in_message = True
-        self._idle_bytes = 0
         self._limit(self._limits.head_s)
 
-    def on_url(self, url: bytes) -> None:
-        """A part of the request's target."""
-        self._url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """One header; a trailer is dropped, since it could pass for one (RFC 9110, 6.5.1)."""
-        if not self._in_body:
-            self._headers.append((name.lower(), value.rstrip(b" \t")))  # llhttp leaves the space after a value in it
-
-    def on_headers_complete(self) -> None:
-        """Refuses a body that says it will be too large, before it is sent."""
-        self._in_body = True
-        self._idle_bytes = 0
-        self._check_head()
-        if len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers) > HEAD_LIMIT_BYTES:
-            raise _head_too_large()
+    def head_read(self, expects: bool) -> None:
+        """Its head is there; a client that waits for a word to go on gets it, but never in the middle of another reply."""
         self._limit(self._limits.body_s)
-        length = next((value for name, value in self._headers if name == b"content-length"), b"0")
-        if int(length) > self._limits.body_bytes:
-            raise self._too_large()
-        expects = any(name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers)
-        if expects and self._exchange is None:  # never in the middle of another reply
+        if expects and self._exchange is None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def _check_head(self) -> None:
-        """Refuses what llhttp takes: HTTP/0.9 with a head, tunnels, and other encodings than the engine would be told of."""
-        if self._parser.get_http_version() not in ("1.0", "1.1"):
-            raise _Refused(400, "malformed_request", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
-        if self._parser.get_method() == b"CONNECT":
-            raise _Refused(400, "malformed_request", "This is no proxy: CONNECT is not spoken here.")
-        encodings = [value.lower() for name, value in self._headers if name == b"transfer-encoding"]
-        if encodings not in ([], [b"chunked"]):
-            raise _Refused(400, "malformed_request", "The only Transfer-Encoding that is understood here is `chunked`.")
-
-    def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
-        self._idle_bytes = 0
-        self._body += body
-        if len(self._body) > self._limits.body_bytes:
-            raise self._too_large()
+    def body_read(self, size_bytes: int) -> None:
+        """A piece of its body came, which buys time for the rest."""
         if self._deadline is not None:
-            self._deadline += len(body) / BODY_BYTES_PER_S
+            self._deadline += size_bytes / BODY_BYTES_PER_S
 
-    def _too_large(self) -> _Refused:
-        limit_mib = self._limits.body_bytes / 1024**2
-        message = f"The request's body is over {limit_mib:.0f} MiB (gateway.body_limit_bytes in stoker.toml)."
-        return _Refused(413, "body_too_large", message)
-
-    def on_message_complete(self) -> None:
+    def request_read(self, request: Request) -> None:
         """A whole request is there; it waits for its turn if another is being answered."""
-        if self._has_body_after_offer():
-            return
         self._deadline = None
-        self._in_message = False
-        self._idle_bytes = 0
-        request = self._request()
         if not request.keep_alive:
             self._ignored_bytes = 0
         self._line_up(request)
 
-    def _has_body_after_offer(self) -> bool:
-        return self._parser.should_upgrade() and any(name in FRAMING for name, _ in self._headers)
-
-    def _line_up(self, item: Request | _Refused) -> None:
+    def _line_up(self, item: Request | BadRequest) -> None:
         if self._transport.is_closing():  # the answer before was the last one, and this came in the same piece
             return
         self._waiting.append(item)
@@ -212,25 +134,11 @@ class ClientConnection(asyncio.Protocol):
         else:
             self._transport.pause_reading()
 
-    def _request(self) -> Request:
-        target, _, query = self._url.partition(b"?")
-        return Request(
-            method=self._parser.get_method().decode(),
-            path=unquote(target.decode("latin-1")),
-            query=query,
-            headers=self._headers,
-            body=self._body,
-            http_version=self._parser.get_http_version(),
-            keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
-            target=target,
-            is_websocket=self._parser.should_upgrade() and (b"upgrade", b"websocket") in self._headers,
-        )
-
     # What is replied.
 
     def _next(self) -> None:
         item = self._waiting.popleft()
-        if isinstance(item, _Refused):
+        if isinstance(item, BadRequest):
             self._answer_refusal(item)
             return
         exchange = self._exchange = Exchange(item, self, [])
@@ -247,7 +155,7 @@ class ClientConnection(asyncio.Protocol):
             self._loop.call_soon(self._next_if_idle)
         else:
             self._transport.resume_reading()
-            self._limit(self._limits.body_s if self._in_message else IDLE_LIMIT_S)
+            self._limit(self._limits.body_s if self._reader.in_message else IDLE_LIMIT_S)
 
     def _next_if_idle(self) -> None:
         if self._exchange is None and self._waiting and not self._transport.is_closing():
@@ -271,13 +179,13 @@ class ClientConnection(asyncio.Protocol):
         """Closes now; a reply that is being written is not whole."""
         self._transport.abort()
 
-    def _refuse(self, refusal: _Refused) -> None:
+    def _refuse(self, refusal: BadRequest) -> None:
         """Answers a request that could not be read, when its turn comes; nothing is read after it."""
         self._deadline = None
         self._ignored_bytes = 0
         self._line_up(refusal)
 
-    def _answer_refusal(self, refusal: _Refused) -> None:
+    def _answer_refusal(self, refusal: BadRequest) -> None:
         """Answers, then reads on for a while: a reset would swallow the answer."""
         self._transport.resume_reading()
         request = Request("GET", "", b"", [], b"", "1.1", keep_alive=False)
@@ -307,20 +215,12 @@ class ClientConnection(asyncio.Protocol):
         elif self._exchange is None:
             self._transport.close()
         else:
-            self._refuse(_Refused(408, "request_too_slow", "The rest of the request did not come in time."))
+            self._refuse(BadRequest(408, "request_too_slow", "The rest of the request did not come in time."))
 
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-class _BodyOnly:
-    """What a parser tells that reads a body whose head was read before."""
-
-    def __init__(self, connection: ClientConnection) -> None:
-        self.on_body = connection.on_body
-        self.on_message_complete = connection.on_message_complete
 
 
 class _Last:
@@ -339,13 +239,3 @@ class _Last:
 
     def abort(self) -> None:
         """Leaves the closing to the connection."""
-
-
-def _head_too_large() -> _Refused:
-    return _Refused(431, "head_too_large", f"The request's head is over {HEAD_LIMIT_BYTES // 1024} KiB.")
-
-
-class _Refused(Exception):
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message = status, code, message

@@ -1,0 +1,170 @@
+"""Reads a client's requests strictly: what is malformed, too large or could be read in two ways is refused."""
+
+from __future__ import annotations
+
+from typing import Protocol
+from urllib.parse import unquote
+
+import httptools
+
+from stoker.gateway.exchange import Headers, Request
+
+HEAD_LIMIT_BYTES = 64 * 1024
+FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+
+
+class BadRequest(Exception):
+    """A request that is not read on; nothing that follows it can be trusted."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+class Listener(Protocol):
+    """Who is told what comes."""
+
+    def begun(self) -> None:
+        """A request begins."""
+
+    def head_read(self, expects: bool) -> None:
+        """Its head is there; `expects`: its client waits for a word before it sends the body."""
+
+    def body_read(self, size_bytes: int) -> None:
+        """A piece of its body came."""
+
+    def request_read(self, request: Request) -> None:
+        """It is whole."""
+
+
+class RequestReader:
+    """One connection's requests, one after another. `in_message`: one has begun and is not whole."""
+
+    def __init__(self, listener: Listener, body_limit_bytes: int) -> None:
+        self.in_message = False
+        self._listener = listener
+        self._body_limit_bytes = body_limit_bytes
+        self._parser = httptools.HttpRequestParser(self)
+        self._idle_bytes = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._in_body = False
+        self._url = b""
+        self._headers: Headers = []
+        self._body = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Reads what came; raises BadRequest."""
+        self._idle_bytes += len(data)  # set to 0 by whatever the parser finds in it
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            # The request stands, the offer is passed over (RFC 9110, 7.8): Java's client and curl --http2 make it.
+            if self.in_message:
+                self._read_body_after_offer(data[offer.args[0] :])
+        except httptools.HttpParserError as problem:
+            ours = problem.__context__
+            malformed = BadRequest(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
+            raise (ours if isinstance(ours, BadRequest) else malformed) from None
+        else:
+            if self._idle_bytes > HEAD_LIMIT_BYTES:  # a head, a trailer or a chunk's extension that does not end
+                raise _head_too_large()
+
+    def _read_body_after_offer(self, rest: bytes) -> None:
+        """Reads the body that httptools leaves alone where a request offers to change the protocol."""
+        framing = (b"%s: %s\r\n" % (name, value) for name, value in self._headers if name in FRAMING)
+        method, version = self._parser.get_method(), self._parser.get_http_version().encode()
+        self._parser = httptools.HttpRequestParser(_BodyOnly(self))
+        head = b"%s / HTTP/%s\r\nconnection: close\r\n%s\r\n" % (method, version, b"".join(framing))
+        self.feed(head + rest)
+
+    # What the parser tells.
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._clear()
+        self.in_message = True
+        self._idle_bytes = 0
+        self._listener.begun()
+
+    def on_url(self, url: bytes) -> None:
+        """A part of the request's target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header; a trailer is dropped, since it could pass for one (RFC 9110, 6.5.1)."""
+        if not self._in_body:
+            self._headers.append((name.lower(), value.rstrip(b" \t")))  # llhttp leaves the space after a value in it
+
+    def on_headers_complete(self) -> None:
+        """Refuses a body that says it will be too large, before it is sent."""
+        self._in_body = True
+        self._idle_bytes = 0
+        self._check_head()
+        if len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers) > HEAD_LIMIT_BYTES:
+            raise _head_too_large()
+        length = next((value for name, value in self._headers if name == b"content-length"), b"0")
+        if int(length) > self._body_limit_bytes:
+            raise self._too_large()
+        expects = any(name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers)
+        self._listener.head_read(expects)
+
+    def _check_head(self) -> None:
+        """Refuses what llhttp takes: HTTP/0.9 with a head, tunnels, and other encodings than the engine would be told of."""
+        if self._parser.get_http_version() not in ("1.0", "1.1"):
+            raise BadRequest(400, "malformed_request", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+        if self._parser.get_method() == b"CONNECT":
+            raise BadRequest(400, "malformed_request", "This is no proxy: CONNECT is not spoken here.")
+        encodings = [value.lower() for name, value in self._headers if name == b"transfer-encoding"]
+        if encodings not in ([], [b"chunked"]):
+            raise BadRequest(400, "malformed_request", "The only Transfer-Encoding that is understood here is `chunked`.")
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._idle_bytes = 0
+        self._body += body
+        if len(self._body) > self._body_limit_bytes:
+            raise self._too_large()
+        self._listener.body_read(len(body))
+
+    def _too_large(self) -> BadRequest:
+        limit_mib = self._body_limit_bytes / 1024**2
+        message = f"The request's body is over {limit_mib:.0f} MiB (gateway.body_limit_bytes in stoker.toml)."
+        return BadRequest(413, "body_too_large", message)
+
+    def on_message_complete(self) -> None:
+        """A whole request is there."""
+        if not self._has_body_after_offer():
+            self.in_message = False
+            self._idle_bytes = 0
+            self._listener.request_read(self._request())
+
+    def _has_body_after_offer(self) -> bool:
+        return self._parser.should_upgrade() and any(name in FRAMING for name, _ in self._headers)
+
+    def _request(self) -> Request:
+        target, _, query = self._url.partition(b"?")
+        return Request(
+            method=self._parser.get_method().decode(),
+            path=unquote(target.decode("latin-1")),
+            query=query,
+            headers=self._headers,
+            body=self._body,
+            http_version=self._parser.get_http_version(),
+            keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
+            target=target,
+            is_websocket=self._parser.should_upgrade() and (b"upgrade", b"websocket") in self._headers,
+        )
+
+
+class _BodyOnly:
+    """What a parser tells that reads a body whose head was read before."""
+
+    def __init__(self, reader: RequestReader) -> None:
+        self.on_body = reader.on_body
+        self.on_message_complete = reader.on_message_complete
+
+
+def _head_too_large() -> BadRequest:
+    return BadRequest(431, "head_too_large", f"The request's head is over {HEAD_LIMIT_BYTES // 1024} KiB.")
