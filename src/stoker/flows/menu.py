@@ -71,6 +71,7 @@ class Menu:
             gateway.running if door.running is None else door.running,
             gateway.waiting if door.waiting is None else door.waiting,
             gateway.wait_s if door.wait_s is None else door.wait_s,
+            door.tokens_in_flight,
         )
 
     def idle_limits_s(self) -> dict[str, float]:

@@ -144,7 +144,7 @@ class Serving:
             refuse(exchange, 429, "queue_full", message, kind="rate_limit_error", headers=headers)
 
     def _line(self, entry: Entry) -> Line:
-        places = Places(entry.limits.running, entry.limits.waiting)
+        places = Places(entry.limits.running, entry.limits.waiting, entry.limits.tokens)
         line = self._lines.get(entry.service)
         if line is None:
             line = self._lines[entry.service] = Line(places)
