@@ -88,7 +88,8 @@ class Stage:
                 servers[0].close()
                 self.door.cut_all()
                 upstream.close()
-        assert self.door.serving.in_flight("chat") == 0
+                while self.door.serving.in_flight("chat"):
+                    await asyncio.sleep(0)
 
     async def _close(self) -> None:
         for client in self._clients:
