@@ -33,7 +33,7 @@ class Engine:
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
-            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
             self.asked.append((head, await reader.readexactly(length)))
             await (self._counts if head.startswith(b"POST /tokenize ") else self._answer)(writer)
         writer.close()
@@ -42,8 +42,13 @@ class Engine:
 class Stage:
     """A door in front of an engine, and the directory of that one service; `used` is what was noted of its requests."""
 
-    def __init__(self, engine: Engine, filters: tuple[str, ...]) -> None:
+    def __init__(
+        self, engine: Engine, filters: tuple[str, ...], config: GatewayConfig | None = None, model: str = "m"
+    ) -> None:
         self.engine = engine
+        self.config = config or GatewayConfig(port=0, engine_silence_limit_s=LONG_S)
+        self.model = model
+        self.keyring = Keyring("key", "control")
         self._filters = filters
         self.port = 0
         self.limits = QueueLimits(None, 64, 0.0)
@@ -51,11 +56,11 @@ class Stage:
         self._clients: list[Client] = []
 
     def entries(self) -> list[Entry]:
-        endpoint = Endpoint("chat", "m", "r", "p", "127.0.0.1", self.engine_port)
-        return [Entry("chat", "m", State.READY, 0.0, "", None, endpoint, 5, self.limits, filters=self._filters)]
+        endpoint = Endpoint("chat", self.model, "r", "p", "127.0.0.1", self.engine_port)
+        return [Entry("chat", self.model, State.READY, 0.0, "", None, endpoint, 5, self.limits, filters=self._filters)]
 
     def find(self, model: str) -> Entry | None:
-        return self.entries()[0] if model == "m" else None
+        return self.entries()[0] if model == self.model else None
 
     def find_service(self, name: str) -> Entry | None:
         return self.entries()[0] if name == "chat" else None
@@ -69,10 +74,9 @@ class Stage:
     async def play(self, story: Callable[[Stage], Awaitable[None]]) -> None:
         upstream = await asyncio.start_server(self.engine.talk, "127.0.0.1", 0)
         self.engine_port = upstream.sockets[0].getsockname()[1]
-        config = GatewayConfig(port=0, engine_silence_limit_s=LONG_S)
         self.metrics = GatewayMetrics(list, "0")
         meter = Meter(self.used.append, self.metrics.registry)
-        self.door = Door(config, self, no_app, self.metrics, Keyring("key", "control"), meter, "engine")
+        self.door = Door(self.config, self, no_app, self.metrics, self.keyring, meter, "engine")
         servers = await self.door.bind()
         self.port = servers[0].sockets[0].getsockname()[1]
         async with asyncio.TaskGroup() as tasks, asyncio.timeout(TEST_LIMIT_S):
@@ -84,7 +88,8 @@ class Stage:
                 servers[0].close()
                 self.door.cut_all()
                 upstream.close()
-        assert self.door.serving.in_flight("chat") == 0
+                while self.door.serving.in_flight("chat"):
+                    await asyncio.sleep(0)
 
     async def _close(self) -> None:
         for client in self._clients:
@@ -92,10 +97,22 @@ class Stage:
             with contextlib.suppress(OSError):
                 await client.writer.wait_closed()
 
+    async def connect(self) -> Client:
+        """Returns a new client."""
+        self._clients.append(Client(*await asyncio.open_connection("127.0.0.1", self.port)))
+        return self._clients[-1]
+
+    async def request(self, method: bytes, target: bytes, *headers: bytes, body: bytes = b"", key: bytes = b"key") -> Client:
+        """Sends a request of any kind."""
+        client = await self.connect()
+        lines = [b"%s %s HTTP/1.1" % (method, target), b"host: 127.0.0.1", b"authorization: Bearer " + key, *headers]
+        lines += [b"content-length: %d" % len(body)] if body else []
+        client.send(b"\r\n".join([*lines, b"", body]))
+        return client
+
     async def chat(self, *headers: bytes, **body: Any) -> Client:
         """Sends a chat."""
-        client = Client(*await asyncio.open_connection("127.0.0.1", self.port))
-        self._clients.append(client)
+        client = await self.connect()
         raw = json.dumps({"model": "m", "messages": [], **body}).encode()
         lines = [b"POST /v1/chat/completions HTTP/1.1", b"host: 127.0.0.1", b"authorization: Bearer key", *headers]
         client.send(b"\r\n".join([*lines, b"content-length: %d" % len(raw), b"", raw]))
@@ -128,9 +145,23 @@ def events(*pieces: bytes, ends: bool = True) -> Answer:
     return answer
 
 
-def run(engine: Engine | Answer, story: Callable[[Stage], Awaitable[None]], filters: tuple[str, ...]) -> Engine:
+def raw(*pieces: bytes) -> Answer:
+    """Writes bytes as they are, and closes."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+
+    return answer
+
+
+def run(
+    engine: Engine | Answer, story: Callable[[Stage], Awaitable[None]], filters: tuple[str, ...] = (),
+    config: GatewayConfig | None = None, model: str = "m",
+) -> Engine:  # fmt: skip
     """Plays a story in the daemon's own kind of event loop."""
     played = engine if isinstance(engine, Engine) else Engine(engine)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(Stage(played, filters).play(story))
+        runner.run(Stage(played, filters, config, model).play(story))
     return played

@@ -16,7 +16,10 @@ MODEL_PART = re.compile(rb'content-disposition:[^\r\n]*\bname="?model"?\s*(?:;[^
 
 
 class Asked(NamedTuple):
-    """The model, whether the reply is to be a stream, and about how many tokens are read and written at most."""
+    """The model, whether the reply is to be a stream, and about how many tokens are read and written at most.
+
+    `model` is empty where the path names a service instead; who in it answers is told by nobody.
+    """
 
     model: str
     is_stream: bool

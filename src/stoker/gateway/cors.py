@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from stoker.gateway.exchange import Exchange, Headers
+from stoker.gateway.routes import SERVICE, UPSTREAM
 
-ALLOW = b"GET, HEAD, POST, OPTIONS"
+ALLOW, ALLOW_WITHIN = b"GET, HEAD, POST, OPTIONS", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 EXPOSED = b"x-request-id, x-stoker-service, x-stoker-model, x-stoker-revision, x-stoker-plan, x-stoker-filters, retry-after"
 KEEP_S = 600
 
@@ -16,11 +17,12 @@ def cors_headers(origin: bytes) -> Headers:
 
 def answer_options(exchange: Exchange) -> None:
     """Answers OPTIONS, a browser's question before a request included; it carries no key and asks nobody."""
-    headers: Headers = [(b"allow", ALLOW)]
+    allowed = ALLOW_WITHIN if exchange.request.path.startswith((SERVICE, UPSTREAM, "/api/")) else ALLOW
+    headers: Headers = [(b"allow", allowed)]
     if exchange.request.header(b"origin") is not None:
         wanted = exchange.request.header(b"access-control-request-headers") or b"authorization, content-type"
         headers += [
-            (b"access-control-allow-methods", ALLOW),
+            (b"access-control-allow-methods", allowed),
             (b"access-control-allow-headers", wanted),
             (b"access-control-max-age", b"%d" % KEEP_S),
         ]

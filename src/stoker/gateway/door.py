@@ -75,6 +75,7 @@ class Door:
         return await asyncio.get_running_loop().create_server(
             lambda: ClientConnection(self.handle, self._limits, self._register),
             host, port, backlog=BACKLOG, start_serving=False, ssl=tls,
+            ssl_handshake_timeout=self._config.head_limit_s if tls else None,
         )  # fmt: skip
 
     async def open(self, servers: list[asyncio.Server], tasks: asyncio.TaskGroup) -> None:
@@ -136,17 +137,14 @@ class Door:
 
     def _ask_within(self, exchange: Exchange, caller: Caller, path: str) -> None:
         """Sends a request to a path of a service's own, which the path names; llama-swap names the model there."""
-        within = read_within(path, SERVICE) or read_within(path, UPSTREAM)
-        if within is None:
+        target = exchange.request.target
+        named = next(read_within(target, SERVICE), None)
+        offered = [named] if named else list(read_within(target, UPSTREAM))
+        if not offered:
             refuse(exchange, 404, "unknown_path", f"There is no {path} here; write {SERVICE}NAME/PATH.")
             return
-        named = self._directory.find_service(within.name) if path.startswith(SERVICE) else None
-        entry = named or self._directory.find(within.name)
-        if entry is None:
-            refuse(exchange, 404, "unknown_service", f"There is no service `{within.name}` here.")
-            return
         self._meter.begin(exchange, caller)
-        self.serving.ask_service(exchange, caller, entry, within.path)
+        self.serving.ask_within(exchange, caller, offered, is_service=named is not None)
 
     def _tell_models(self, exchange: Exchange, caller: Caller, path: str) -> None:
         entries = [entry for entry in self._directory.entries() if caller.may_ask(entry.model)]

@@ -16,7 +16,7 @@ REASONS = {status.value: status.phrase.encode() for status in http.HTTPStatus}
 
 
 class Request(NamedTuple):
-    """A whole request; header names are lower case, `target` is what was asked for as it was written.
+    """A whole request; header names are lower case, `target` is what was asked for as it was written, with its query.
 
     `is_websocket`: it offers to go on as a WebSocket.
     """
@@ -81,6 +81,7 @@ class Exchange:
         self._wire = wire
         self.extra = extra
         self.usage: Usage | None = None
+        self.is_sized = False
         self._chunked = False
         self._as_it_comes = False
         self._said_early = False
@@ -106,6 +107,7 @@ class Exchange:
             self._late_error = None if status == http.HTTPStatus.OK else bytearray()
             return
         self.status = status
+        self.is_sized = length is not None
         bodiless = status in BODILESS
         self._silent = self._silent or bodiless
         head = [b"HTTP/1.1 %d %s\r\n" % (status, REASONS.get(status, b"Unknown"))]
@@ -142,17 +144,21 @@ class Exchange:
         lines = [b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"]
         lines += [b"%s: %s\r\n" % pair for pair in (*headers, *self.extra)]
         self._wire.write(b"".join((*lines, b"\r\n")))
+        self._wire.hold(False)  # it was held back if it asked before its turn
         return self._wire.write
 
     def hold(self, is_full: bool) -> None:
         """Holds the client back while what it sends has nowhere to go."""
         self._wire.hold(is_full)
 
-    def end_chunks(self, closing: bytes) -> None:
-        """Ends the chunk that broke off, so that more can be written."""
+    def end_chunks(self, closing: bytes | None) -> bool:
+        """Ends the chunk that broke off; returns whether more can be written, which it cannot where a length was said."""
+        if self.is_sized or (self._as_it_comes and closing is None):
+            return False
         if self._as_it_comes:
-            self._wire.write(closing)
+            self._wire.write(closing or b"")
             self._as_it_comes = False
+        return True
 
     def end(self) -> None:
         """Ends the reply cleanly."""

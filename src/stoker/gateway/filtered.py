@@ -22,7 +22,7 @@ def filter_exchange(inner: Exchange, chain: Chain, count: Count, spawn: Spawn) -
     except Refusal as problem:
         refuse(inner, 400, problem.code, problem.message, param=problem.param)
         return None
-    parts = chain.reply_parts(request.path)
+    parts = () if request.is_websocket else chain.reply_parts(request.path)
     return FilteredExchange(inner, parts, count, spawn) if parts else inner
 
 
@@ -62,7 +62,7 @@ class FilteredExchange(Exchange):
     def _send_head(self, length: int | None) -> None:
         if self._head is not None:
             status, headers, _ = self._head
-            self.status, self._head = status, None
+            self.status, self._head, self.is_sized = status, None, length is not None
             self._inner.start(status, headers, length)
 
     def write(self, data: bytes) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol
 ONE_CHUNK = re.compile(rb"([1-9a-fA-F][0-9a-fA-F]{0,14})\r\n").match
 SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
 LINE_LIMIT_BYTES = 8 * 1024
+CLOSING_LIMIT_BYTES = 1024 * 1024
 CRLF = b"\r\n"
 
 
@@ -29,7 +30,11 @@ class Body(Protocol):
 
 
 class ChunkedBody:
-    """A body in chunks (RFC 9112, 7.1). A line that has not come whole is held back, so that a break falls between lines."""
+    """A body in chunks (RFC 9112, 7.1).
+
+    A line that has not come whole is held back, and so is the last chunk until its trailers have come: a reply that breaks
+    off has not ended yet for whoever got what was passed on.
+    """
 
     def __init__(self) -> None:
         self.done = False
@@ -43,29 +48,31 @@ class ChunkedBody:
         """Returns what may be passed on, chunk sizes and trailers included."""
         if self._is_between:  # one event as an engine writes it, which is most of all that ever comes
             found = ONE_CHUNK(data)
-            if found is not None and found.end() + int(found[1], 16) + len(CRLF) == len(data):
+            if found is not None and found.end() + int(found[1], 16) + len(CRLF) == len(data) and data.endswith(CRLF):
                 return data
         passed = self._walk(data)
-        self._is_between = not (self._left or self._held or self._in_trailer)
+        self._is_between = not (self._left or self._held)
         return passed
 
     def _walk(self, data: bytes) -> bytes:
         if self._held:
             data, self._held = self._held + data, b""
-        at, size = self._left, len(data)
-        if at > size:
-            self._left -= size
-            return data
+        at, size, last = self._left, len(data), 0
+        _check_end(data, at)
         while at < size and not self.done:
             line, after = self._line(data, at)
             if line is None:
                 break
+            if not self._in_trailer:
+                last = at
             at = self._read(line, after)
-        if at > size:
-            self._left, at = at - size, size
-            return data
-        self._left = 0
-        return self._cut(data, at)
+            _check_end(data, at)
+        self._left = max(0, at - size)
+        if self._in_trailer and (at if self.done else size) - last > LINE_LIMIT_BYTES:
+            raise BrokenFraming("trailers that do not end")
+        if self._in_trailer and not self.done:
+            at, self._in_trailer = last, False
+        return self._cut(data, min(at, size))
 
     def decode(self, data: bytes) -> bytes:
         """Returns what the chunks hold."""
@@ -75,6 +82,7 @@ class ChunkedBody:
         while at < size and not self.done:
             if self._left:
                 pieces.append(data[at : at + max(0, self._left - len(CRLF))])
+                _check_end(data, at + self._left)
                 taken = min(self._left, size - at)
                 self._left, at = self._left - taken, at + taken
                 continue
@@ -85,10 +93,15 @@ class ChunkedBody:
         self._cut(data, at)
         return b"".join(pieces)
 
-    def closing(self) -> bytes:
-        """Returns what ends the chunk under way, for a reply that broke in it: empty lines, which SSE passes over."""
+    def closing(self) -> bytes | None:
+        """Returns what ends the chunk under way, for a reply that broke in it: empty lines, which SSE passes over.
+
+        None where that would be too much.
+        """
         if not self._left:
             return b""
+        if self._left > CLOSING_LIMIT_BYTES:
+            return None
         missing = CRLF[-self._left :] if self._left < len(CRLF) else b"\n" * (self._left - len(CRLF)) + CRLF
         self._left = 0
         return missing
@@ -119,6 +132,13 @@ class ChunkedBody:
         else:
             self._held = data[at:]
         return data[:at]
+
+
+def _check_end(data: bytes, at: int) -> None:
+    """Checks what of a chunk's line end lies in the data, where the chunk and its line end reach to `at`."""
+    missing = max(0, at - len(data))
+    if at and data[max(0, at - len(CRLF)) : at] != CRLF[max(0, len(CRLF) - at) : max(0, len(CRLF) - missing)]:
+        raise BrokenFraming("a chunk does not end where its size says")
 
 
 class SizedBody:

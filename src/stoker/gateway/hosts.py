@@ -55,10 +55,10 @@ class Hosts:
             refuse(exchange, 403, "foreign_host", message, kind="permission_error")
             return False
         origin = exchange.request.header(b"origin")
-        if origin is None or normalise(origin.decode("latin-1").partition("://")[2]) in self._names:
-            return True
-        if origin.lower() in self._origins:
+        if origin is not None and origin.lower() in self._origins:  # this host's other ports are other origins too
             exchange.extra = [*exchange.extra, *cors_headers(origin)]
+            return True
+        if origin is None or normalise(origin.decode("latin-1").partition("://")[2]) in self._names:
             return True
         message = "Web pages of other sites may not ask here (gateway.cors_origins)."
         refuse(exchange, 403, "foreign_origin", message, kind="permission_error")

@@ -11,6 +11,7 @@ from stoker.records import Endpoint
 
 CONNECT_TRIES = 2
 CONNECT_LIMIT_S = 5.0
+LINGER_S = 5.0
 # Engines that keep connections close them after 5 s (uvicorn under vLLM and SGLang). One that is reused well before cannot
 # be closing just then, so no request goes out on a connection of which nobody could say whether it was still read.
 REUSE_LIMIT_S = 2.0
@@ -82,6 +83,13 @@ class EngineConnection(asyncio.Protocol):
         """Ends the request and the connection, after what is still to be written."""
         self._asker = None
         self.transport.close()
+
+    def close_soon(self) -> None:
+        """Closes a tunnel whose client has left: its last words are written first, if the engine takes them."""
+        self._asker = None
+        self.on_full = None
+        self.transport.close()
+        asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
 
     def drop(self) -> None:
         """Cuts the connection, so that the engine sees at once that nobody waits any more."""

@@ -9,12 +9,12 @@ from stoker.gateway.exchange import Exchange, Headers, Request
 from stoker.gateway.framing import BrokenFraming, ChunkedBody, OpenBody
 from stoker.gateway.pool import EngineConnection, Pool
 from stoker.gateway.refusals import error_event, refuse
-from stoker.gateway.reply_head import HOP_BY_HOP, ReplyHead, read_head, split_head
+from stoker.gateway.reply_head import HOP_BY_HOP, SWITCHED, ReplyHead, read_head, split_head
 from stoker.records import Endpoint
 
-SWITCHED = 101
 INTERIM = frozenset(range(100, 200)) - {SWITCHED}
 TAIL_BYTES = 4 * 1024
+WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})  # as a rule; a length of 0 would say nothing new
 NOT_FORWARDED = HOP_BY_HOP | {
     b"host", b"authorization", b"content-length", b"expect", b"cookie", b"origin", b"x-api-key",
 }  # fmt: skip
@@ -78,7 +78,11 @@ class Relay:
     def abort(self) -> None:
         """Ends the request at the engine at once, since nobody waits for it any more."""
         self._disarm()
-        if self._connection is not None:
+        if self._connection is None:
+            return
+        if self._reply is not None and self._reply.status == SWITCHED:
+            self._connection.close_soon()
+        else:
             self._connection.drop()
 
     @property
@@ -131,6 +135,8 @@ class Relay:
         return b""
 
     def _start(self, reply: ReplyHead) -> None:
+        if reply.status == SWITCHED and not self._exchange.request.is_websocket:
+            raise BrokenFraming("it switched to another protocol, which nobody asked for")
         self._reply = reply
         if reply.status == SWITCHED and self._connection is not None:
             self._disarm()  # who speaks when is theirs to agree on
@@ -174,9 +180,7 @@ class Relay:
             return
         if exchange.status is None:
             refuse(exchange, status, code, message, kind="engine_error")
-        elif self._reply is not None and self._reply.is_stream:
-            if isinstance(self._reply.body, ChunkedBody):
-                exchange.end_chunks(self._reply.body.closing())
+        elif self._reply is not None and self._reply.is_stream and exchange.end_chunks(_closing(self._reply)):
             exchange.write(error_event(exchange.request.path, message, code))
             exchange.end()
         else:
@@ -199,16 +203,20 @@ class Relay:
 
 def request_head(request: Request, endpoint: Endpoint, key: str) -> bytes:
     """Returns the head of the request as the engine gets it."""
-    target = (request.target or request.path.encode()) + (b"?" + request.query if request.query else b"")
-    lines = [b"%s %s HTTP/1.1" % (request.method.encode(), target)]
+    lines = [b"%s %s HTTP/1.1" % (request.method.encode(), request.target or request.path.encode())]
     lines += [b"%s: %s" % pair for pair in request.headers if pair[0] not in NOT_FORWARDED]
     lines += [
         b"host: %s:%d" % (endpoint.host.encode(), endpoint.port),
         b"authorization: Bearer " + key.encode(),
-        b"content-length: %d" % len(request.body),
         _connection_line(request, endpoint),
     ]
+    if request.body or request.method not in WITHOUT_BODY:
+        lines.append(b"content-length: %d" % len(request.body))
     return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _closing(reply: ReplyHead) -> bytes | None:
+    return reply.body.closing() if isinstance(reply.body, ChunkedBody) else b""
 
 
 def _connection_line(request: Request, endpoint: Endpoint) -> bytes:

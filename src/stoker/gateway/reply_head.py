@@ -10,12 +10,17 @@ from stoker.gateway.exchange import BODILESS, Headers
 from stoker.gateway.framing import Body, BrokenFraming, ChunkedBody, OpenBody, SizedBody
 
 HEAD_LIMIT_BYTES = 64 * 1024
+SWITCHED = 101
 END = b"\r\n\r\n"
 HOP_BY_HOP = frozenset({
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te", b"trailer", b"transfer-encoding",
     b"upgrade", b"proxy-connection",
 })  # fmt: skip
-NOT_RETURNED = HOP_BY_HOP | {b"content-length", b"access-control-allow-origin", b"access-control-allow-credentials"}
+# A reply's trailers go on. Who answered, and to which request, is the gateway's to say.
+NOT_RETURNED = HOP_BY_HOP - {b"trailer"} | {
+    b"content-length", b"access-control-allow-origin", b"access-control-allow-credentials", b"x-request-id",
+}  # fmt: skip
+OURS = b"x-stoker-"
 
 
 class ReplyHead(NamedTuple):
@@ -33,12 +38,15 @@ class _Reading:
     def __init__(self) -> None:
         self.headers: Headers = []
         self.is_whole = False
+        self.is_kept = False
+        self.parser = httptools.HttpResponseParser(self)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name.lower(), value))
+        self.headers.append((name.lower(), value.rstrip(b" \t")))  # llhttp leaves the space after a value in it
 
     def on_headers_complete(self) -> None:
         self.is_whole = True
+        self.is_kept = self.parser.should_keep_alive()  # of a reply without a body it has forgotten that later
 
 
 def split_head(data: bytes) -> tuple[bytes, bytes] | None:
@@ -54,28 +62,33 @@ def split_head(data: bytes) -> tuple[bytes, bytes] | None:
 def read_head(head: bytes, method: str) -> ReplyHead:
     """Reads a head; raises BrokenFraming where it is not HTTP or could be read in two ways."""
     found = _Reading()
-    parser = httptools.HttpResponseParser(found)
     try:
-        parser.feed_data(head)
+        found.parser.feed_data(head)
     except httptools.HttpParserUpgrade:
         pass  # 101: what follows is not HTTP
     except httptools.HttpParserError as problem:
         raise BrokenFraming(str(problem)) from problem
     if not found.is_whole:
         raise BrokenFraming("its reply has no head")
-    status = parser.get_status_code()
+    status = found.parser.get_status_code()
     lengths = {value for name, value in found.headers if name == b"content-length"}
     codings = [value.lower() for name, value in found.headers if name == b"transfer-encoding"]
     body = _body(status, method, lengths, codings)
-    kinds = [value for name, value in found.headers if name == b"content-type"]
     return ReplyHead(
         status,
-        [pair for pair in found.headers if pair[0] not in NOT_RETURNED],
+        [pair for pair in found.headers if pair[0] not in NOT_RETURNED and not pair[0].startswith(OURS)],
         int(lengths.pop()) if lengths else None,
-        bool(kinds) and kinds[0].startswith(b"text/event-stream"),
-        parser.should_keep_alive() and not isinstance(body, OpenBody),
+        _is_stream(found.headers),
+        found.is_kept and not isinstance(body, OpenBody),
         body,
     )
+
+
+def _is_stream(headers: Headers) -> bool:
+    """Tells whether events can be added to the body; to a compressed one they cannot."""
+    said = dict(headers)
+    is_plain = said.get(b"content-encoding", b"identity").lower() == b"identity"
+    return is_plain and said.get(b"content-type", b"").lower().startswith(b"text/event-stream")
 
 
 def _body(status: int, method: str, lengths: set[bytes], codings: list[bytes]) -> Body:
@@ -83,6 +96,8 @@ def _body(status: int, method: str, lengths: set[bytes], codings: list[bytes]) -
         raise BrokenFraming("its reply's length can be read in two ways")
     if len(lengths) > 1 or not all(length.isdigit() for length in lengths):
         raise BrokenFraming("its reply's length is no number")
+    if status == SWITCHED:
+        return OpenBody()
     if method == "HEAD" or status in BODILESS:
         return SizedBody(0)
     if codings:

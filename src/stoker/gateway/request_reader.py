@@ -153,9 +153,15 @@ class RequestReader:
             body=self._body,
             http_version=self._parser.get_http_version(),
             keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
-            target=target,
-            is_websocket=self._parser.should_upgrade() and (b"upgrade", b"websocket") in self._headers,
+            target=self._url,
+            is_websocket=self._offers_websocket(),
         )
+
+    def _offers_websocket(self) -> bool:
+        # Any other method is no offer (RFC 6455, 4.1), so that none reaches the paths that only take POST.
+        offered = {value.lower() for name, value in self._headers if name == b"upgrade"}
+        is_get = self._parser.get_method() == b"GET" and self._parser.get_http_version() == "1.1"
+        return is_get and self._parser.should_upgrade() and b"websocket" in offered
 
 
 class _BodyOnly:

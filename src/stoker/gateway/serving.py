@@ -12,7 +12,7 @@ from stoker.errors import StokerError
 from stoker.gateway.admission import Claim, Line, Places, Ticket
 from stoker.gateway.asked import Asked, read_asked
 from stoker.gateway.chain import chain_of
-from stoker.gateway.directory import Directory, Entry
+from stoker.gateway.directory import Directory, Entry, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.filtered import filter_exchange
 from stoker.gateway.keyring import Caller, out_of_scope
@@ -23,6 +23,7 @@ from stoker.gateway.patience import Patience, wait_limit_s
 from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import refuse
 from stoker.gateway.relay import Relay, identity
+from stoker.gateway.routes import Within
 from stoker.gateway.tail import read_counted, read_model
 from stoker.gateway.token_count import count_tokens
 from stoker.records import Endpoint
@@ -82,14 +83,37 @@ class Serving:
         if entry is not None:
             self._admit(Errand(exchange, caller, entry, asked))
 
-    def ask_service(self, exchange: Exchange, caller: Caller, entry: Entry, path: str) -> None:
-        """Sends a request of any kind to a path of a service's own."""
-        if not caller.may_ask(entry.model):
-            refuse_denied(exchange, out_of_scope(caller, entry.model))
+    def ask_within(self, exchange: Exchange, caller: Caller, offered: list[Within], is_service: bool) -> None:
+        """Sends a request of any kind to a path of a service's own; what is offered are readings of its name."""
+        for within in offered:
+            named = self._directory.find_service(within.name) if is_service else None
+            entry = named or self._find_model(within.name)
+            if entry is not None:
+                self._ask_service(exchange, caller, entry, within)
+                return
+        self._refuse_unknown(exchange, caller, offered[0].name, is_service)
+
+    def _find_model(self, name: str) -> Entry | None:
+        try:
+            return self._directory.find(name)
+        except NoSingleModel:
+            return None
+
+    def _refuse_unknown(self, exchange: Exchange, caller: Caller, name: str, is_service: bool) -> None:
+        if not is_service:
+            find_or_refuse(exchange, self._directory, name, caller)
+        elif caller.models is not None:
+            refuse_denied(exchange, out_of_scope(caller, name))
+        else:
+            refuse(exchange, 404, "unknown_service", f"There is no service `{name}` here.")
+
+    def _ask_service(self, exchange: Exchange, caller: Caller, entry: Entry, within: Within) -> None:
+        if not (caller.may_ask(entry.model) or caller.may_ask(entry.alias_of or entry.model)):
+            refuse_denied(exchange, out_of_scope(caller, within.name))
             return
-        target = b"/" + exchange.request.target.split(b"/", 3)[3]
-        exchange.request = exchange.request._replace(path=path, target=target)
-        self._admit(Errand(exchange, caller, entry, Asked(entry.model, False, 0)))
+        exchange.request = exchange.request._replace(path=within.path, target=within.target)
+        real = entry._replace(model=entry.alias_of or entry.model, alias_of=None)  # what is sent here is not looked into
+        self._admit(Errand(exchange, caller, real, Asked("", False, 0)))
 
     # On the way to the engine.
 
@@ -197,7 +221,7 @@ class Serving:
             exchange.usage.prompt_tokens, exchange.usage.completion_tokens, exchange.usage.cached_tokens = counted
             exchange.usage.ttft_s = relay.ttft_s
         said = read_model(tail)
-        if said is not None and exchange.status == 200 and said != relay.model:
+        if errand.asked.model and said is not None and exchange.status == 200 and said != relay.model:
             self._metrics.substituted(service, relay.model, said)
 
 

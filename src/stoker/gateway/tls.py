@@ -16,7 +16,7 @@ def make_tls(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(certificate, key)
+        context.load_cert_chain(certificate, key, password="")  # a daemon has nobody to ask for one
     except (OSError, ssl.SSLError) as problem:
         raise WrongUse(
             f"the gateway cannot use the certificate {certificate} with the key {key}",
