@@ -23,7 +23,7 @@ from stoker.gateway.patience import Patience, wait_limit_s
 from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import refuse
 from stoker.gateway.relay import Relay, identity
-from stoker.gateway.tail import read_counted, read_model
+from stoker.gateway.tail import read_counted, read_models
 from stoker.gateway.token_count import count_tokens
 from stoker.records import Endpoint
 
@@ -39,6 +39,7 @@ class Errand:
         self.caller = caller
         self.entry = entry
         self.asked = asked
+        self.checks_model = True  # whether the request names a model, by which the engine has to answer
         self.ticket: Ticket | None = None
         self.relay: Relay | None = None
 
@@ -89,7 +90,9 @@ class Serving:
             return
         target = b"/" + exchange.request.target.split(b"/", 3)[3]
         exchange.request = exchange.request._replace(path=path, target=target)
-        self._admit(Errand(exchange, caller, entry, Asked(entry.model, False, 0)))
+        errand = Errand(exchange, caller, entry, Asked(entry.model, False, 0))
+        errand.checks_model = False
+        self._admit(errand)
 
     # On the way to the engine.
 
@@ -107,14 +110,16 @@ class Serving:
     async def _await_start(self, errand: Errand, limit_s: float) -> None:
         """Waits with the client until the service is READY, or says after a while for when it may come again."""
         exchange, entry = errand.exchange, errand.entry
-        patience = Patience(exchange, errand.asked.is_stream, lambda: self._now(entry))
+        patience = Patience(exchange, errand.asked.is_stream, self._config.wait_comment_s, lambda: self._now(entry))
         try:
             async with asyncio.timeout(limit_s):
                 await patience.during(self._directory.bring(entry.service))
         except TimeoutError:
-            refuse_unready(exchange, self._directory, self._now(entry))
+            if not exchange.done:
+                refuse_unready(exchange, self._directory, self._now(entry))
         except StokerError as problem:
-            refuse_unstarted(exchange, self._now(entry), problem)
+            if not exchange.done:  # the client left, or its key was revoked, as the start failed
+                refuse_unstarted(exchange, self._now(entry), problem)
         else:
             errand.entry = self._now(entry)
             if not exchange.done:
@@ -191,14 +196,14 @@ class Serving:
         self._in_flight[service] -= 1
         self._relays[service].discard(relay)
         self._heard_at[service] = max(self._heard_at[service], relay.heard_at)
-        tail = relay.tail
+        opening, tail = relay.opening, relay.tail
         if exchange.usage is not None:
-            counted = read_counted(tail)
+            counted = read_counted(opening, tail)
             exchange.usage.prompt_tokens, exchange.usage.completion_tokens, exchange.usage.cached_tokens = counted
             exchange.usage.ttft_s = relay.ttft_s
-        said = read_model(tail)
-        if said is not None and exchange.status == 200 and said != relay.model:
-            self._metrics.substituted(service, relay.model, said)
+        said = read_models(opening + b"\n" + tail) if errand.checks_model and exchange.status == 200 else ()
+        if said and relay.model not in said:
+            self._metrics.substituted(service, relay.model, said[-1])
 
 
 def _listed(filters: Headers) -> Headers:
