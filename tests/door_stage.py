@@ -79,6 +79,7 @@ class Stage:
         raise AssertionError(service)
 
     async def play(self, story: Callable[[Stage], Awaitable[None]]) -> None:
+        await self._begin()
         upstream = await asyncio.start_server(self.engine.talk, "127.0.0.1", 0)
         self.engine_port = upstream.sockets[0].getsockname()[1]
         config = GatewayConfig(**{"port": 0, "engine_silence_limit_s": LONG_S, **self.gateway})
@@ -98,6 +99,9 @@ class Stage:
                 upstream.close()
                 await self.engine.end()
         assert self.door.serving.in_flight("chat") == 0
+
+    async def _begin(self) -> None:
+        """Makes what needs an event loop."""
 
     async def _close(self) -> None:
         for client in self._clients:

@@ -75,7 +75,7 @@ class Line:
             self._hand_on()
 
     def _hand_on(self) -> None:
-        # One whose turn has come may end at once, as all do whose service was stopped: a loop, for a stack would not hold them.
+        # One whose turn has come may end at once, as all do whose service stopped: a loop, since no stack would hold them.
         self._hands_on = True
         try:
             while (following := self._next()) is not None:
