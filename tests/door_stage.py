@@ -186,7 +186,7 @@ class HeldEngine(Engine):
 async def until(is_so: Callable[[], bool]) -> None:
     """Lets the event loop go on until something is so; the stage's limit ends it."""
     while not is_so():
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
 
 
 def act(stage: Stage, story: Callable[[Stage], Awaitable[None]]) -> None:
