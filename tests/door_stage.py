@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import uvloop
 
 from gateway_client import LONG_S, TEST_LIMIT_S, Client
@@ -27,16 +28,24 @@ class Engine:
 
     def __init__(self, answer: Answer, counts: Answer | None = None) -> None:
         self.asked: list[tuple[bytes, bytes]] = []
+        self.talking = 0
         self._answer = answer
         self._counts = counts or json_answer(b'{"tokens": [1, 2, 3, 4, 5]}')
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.talking += 1
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
             self.asked.append((head, await reader.readexactly(length)))
             await (self._counts if head.startswith(b"POST /tokenize ") else self._answer)(writer)
         writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        self.talking -= 1
+
+    async def end(self) -> None:
+        """Ends what was left open."""
 
 
 class Stage:
@@ -52,11 +61,14 @@ class Stage:
         self._filters = filters
         self.port = 0
         self.limits = QueueLimits(None, 64, 0.0)
+        self.gateway: dict[str, Any] = {}  # further keys of the [gateway] table
+        self.key = b"key"  # with which `chat` asks
+        self.reuses, self.path = True, b"/v1/chat/completions"
         self.used: list[UsageRecord] = []
         self._clients: list[Client] = []
 
     def entries(self) -> list[Entry]:
-        endpoint = Endpoint("chat", self.model, "r", "p", "127.0.0.1", self.engine_port)
+        endpoint = Endpoint("chat", self.model, "r", "p", "127.0.0.1", self.engine_port, None, self.reuses)
         return [Entry("chat", self.model, State.READY, 0.0, "", None, endpoint, 5, self.limits, filters=self._filters)]
 
     def find(self, model: str) -> Entry | None:
@@ -72,11 +84,13 @@ class Stage:
         raise AssertionError(service)
 
     async def play(self, story: Callable[[Stage], Awaitable[None]]) -> None:
+        await self._begin()
         upstream = await asyncio.start_server(self.engine.talk, "127.0.0.1", 0)
         self.engine_port = upstream.sockets[0].getsockname()[1]
+        config = msgspec.structs.replace(self.config, **self.gateway)
         self.metrics = GatewayMetrics(list, "0")
-        meter = Meter(self.used.append, self.metrics.registry)
-        self.door = Door(self.config, self, no_app, self.metrics, self.keyring, meter, "engine")
+        self.meter = Meter(self.used.append, self.metrics.registry)
+        self.door = Door(config, self, no_app, self.metrics, self.keyring, self.meter, "engine")
         servers = await self.door.bind()
         self.port = servers[0].sockets[0].getsockname()[1]
         async with asyncio.TaskGroup() as tasks, asyncio.timeout(TEST_LIMIT_S):
@@ -88,8 +102,12 @@ class Stage:
                 servers[0].close()
                 self.door.cut_all()
                 upstream.close()
+                await self.engine.end()
                 while self.door.serving.in_flight("chat"):
                     await asyncio.sleep(0)
+
+    async def _begin(self) -> None:
+        """Makes what needs an event loop."""
 
     async def _close(self) -> None:
         for client in self._clients:
@@ -113,8 +131,8 @@ class Stage:
     async def chat(self, *headers: bytes, **body: Any) -> Client:
         """Sends a chat."""
         client = await self.connect()
-        raw = json.dumps({"model": "m", "messages": [], **body}).encode()
-        lines = [b"POST /v1/chat/completions HTTP/1.1", b"host: 127.0.0.1", b"authorization: Bearer key", *headers]
+        raw = json.dumps({"model": self.model, "messages": [], **body}).encode()
+        lines = [b"POST %s HTTP/1.1" % self.path, b"host: 127.0.0.1", b"authorization: Bearer " + self.key, *headers]
         client.send(b"\r\n".join([*lines, b"content-length: %d" % len(raw), b"", raw]))
         return client
 
@@ -165,3 +183,45 @@ def run(
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(Stage(played, filters, config, model).play(story))
     return played
+
+
+class HeldEngine(Engine):
+    """Answers each request when it is let go; `tags` are those that came, in their order."""
+
+    def __init__(self) -> None:
+        super().__init__(self._hold)
+        self._came: asyncio.Queue[asyncio.Event] = asyncio.Queue()
+        self._gates: list[asyncio.Event] = []
+
+    async def _hold(self, writer: asyncio.StreamWriter) -> None:
+        gate = asyncio.Event()
+        self._gates.append(gate)
+        self._came.put_nowait(gate)
+        await gate.wait()
+        await json_answer(b'{"model": "m"}')(writer)
+
+    async def next(self) -> asyncio.Event:
+        """Returns what lets the next request go, once it came."""
+        return await self._came.get()
+
+    async def end(self) -> None:
+        """Lets all go that were left."""
+        for gate in self._gates:
+            gate.set()
+        await until(lambda: self.talking == 0)
+
+    @property
+    def tags(self) -> list[str]:
+        return [json.loads(body)["tag"] for _, body in self.asked]
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Lets the event loop go on until something is so; the stage's limit ends it."""
+    while not is_so():
+        await asyncio.sleep(0.001)
+
+
+def act(stage: Stage, story: Callable[[Stage], Awaitable[None]]) -> None:
+    """Plays a story on a stage of its own kind."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(stage.play(story))

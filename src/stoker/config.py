@@ -46,6 +46,7 @@ class GatewayConfig(Record, frozen=True):
     running: Running | None = None
     waiting: Waiting = 64
     wait_s: Wait = 600.0
+    wait_comment_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600)] = 10.0
     usage_days: Annotated[int, msgspec.Meta(ge=0, le=36500)] = 90
     usage_rows: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 1_000_000
 

@@ -91,11 +91,17 @@ def test_a_key_over_its_rate_is_told_when_to_come_back(quick: Home) -> None:
         client.models.list()
 
 
-def open_stream(home: Home, key: str, model: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-    """Begins a stream and reads its first line."""
+def send_stream(home: Home, key: str, model: str) -> http.client.HTTPConnection:
+    """Asks for a stream."""
     connection = http.client.HTTPConnection(home.daemon.url.removeprefix("http://"), timeout=30)
     body = json.dumps({"model": model, "stream": True, **CHAT})
     connection.request("POST", "/v1/chat/completions", body, {"authorization": f"Bearer {key}"})
+    return connection
+
+
+def open_stream(home: Home, key: str, model: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    """Begins a stream and reads its first line."""
+    connection = send_stream(home, key, model)
     reply = connection.getresponse()
     assert b"token0" in reply.readline()
     return connection, reply
@@ -134,17 +140,23 @@ def test_revoking_answers_who_still_waits_and_leaves_the_engine(home: Home) -> N
     wait_for("the engine to see it leave", lambda: seen.read_text() == "left\n")
 
 
-def test_a_key_with_too_many_running_is_told_so(home: Home) -> None:
+def test_a_key_with_too_many_running_waits_in_line_and_others_do_not(home: Home) -> None:
     gate = home.folder / "gate"
     home.add_fake("slow", stream_gate=str(gate))
-    home.run("up", "slow")
+    home.add_fake("strict", "waiting = 0", stream_gate=str(gate))
+    for name in ("slow", "strict"):
+        home.run("up", name)
     key = add(home, "alice", "--running", "1")
-    connection, reply = open_stream(home, key, "slow")
-    assert code(chat(home, key, "slow", stream=True)) == (429, "too_many_running")
+    streams = [open_stream(home, key, "strict"), open_stream(home, key, "slow")]
+    refused = chat(home, key, "strict", stream=True)
+    assert (code(refused), refused[1]["retry-after"]) == ((429, "queue_full"), "5")
+    assert "1 requests of this key run, which is its limit" in refused[2]["error"]["message"]
+    streams.append(open_stream(home, home.daemon.key, "slow"))
+    waits = send_stream(home, key, "slow")
     gate.touch()
-    assert reply.read().endswith(b"data: [DONE]\n\n")
-    connection.close()
-    assert chat(home, key, "slow", stream=True)[0] == 200
+    for connection, reply in (*streams, (waits, waits.getresponse())):
+        assert reply.read().endswith(b"data: [DONE]\n\n")
+        connection.close()
 
 
 def test_keys_outlive_the_daemon_and_work_without_one(quick: Home) -> None:

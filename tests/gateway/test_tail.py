@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.gateway.tail import Counted, read_counted, read_model
+from stoker.gateway.tail import Counted, read_counted, read_models
 
 VLLM = (
     b'data: {"id":"x","model":"qwen","choices":[{"index":0,"delta":{"content":"b"}}],"usage":null}\n\n'
@@ -28,24 +28,24 @@ CLAUDE = b'event: message_delta\ndata: {"type":"message_delta","usage":{"input_t
     ids=["openai", "anthropic", "nothing", "null", "no counts", "cut", "the last whole one", "no text"],
 )  # fmt: skip
 def test_the_last_usage_is_read(tail: bytes, counted: Counted) -> None:
-    assert read_counted(tail) == counted
+    assert read_counted(b"", tail) == counted
 
 
 def test_the_model_is_the_one_the_reply_names_and_not_one_that_its_text_speaks_of() -> None:
     said = json.dumps({"model": "real", "choices": [{"message": {"content": 'write {"model": "other"}'}}]})
-    assert read_model(said.encode()) == "real"
-    assert read_model(b'"model":"a/b\\"c"') == 'a/b"c'
-    assert read_model(b"nothing") is None
-    assert read_model(rb'"model":"\ud8"') is None
+    assert read_models(said.encode()) == ("real",)
+    assert read_models(b'"model":"a/b\\"c"') == ('a/b"c',)
+    assert read_models(b"nothing") == ()
+    assert read_models(rb'"model":"\ud8"') == ()
 
 
 @given(st.binary(max_size=300))
 def test_nothing_that_an_engine_sends_breaks_the_reading(tail: bytes) -> None:
-    read_counted(tail + b'"usage":' + tail)
-    read_model(b'"model":"' + tail)
+    read_counted(tail + b'"message_start"', tail + b'"usage":' + tail)
+    read_models(b'"model":"' + tail)
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_beside_the_model_leaves_it_alone(model: str, text: str) -> None:
     said = json.dumps({"model": model, "content": text, "choices": [json.dumps({"model": text})]})
-    assert read_model(said.encode()) == model
+    assert read_models(said.encode()) == (model,)

@@ -41,7 +41,8 @@ class IdentityCheck:
         plan, endpoint = owner.plan, owner.endpoint
         if endpoint is None or not plan.is_engine or self._serving.in_flight(plan.service):
             return
-        generated = read_total(await self._read_counters(endpoint) or (), find(plan.engine).metrics["generated_tokens_total"])
+        counters = await self._read_counters(endpoint) or ()
+        generated = read_total(counters, find(plan.engine).metrics["generated_tokens_total"])
         if generated is None or self._serving.in_flight(plan.service):
             return
         seen = Seen(generated, self._serving.said_tokens(plan.service))

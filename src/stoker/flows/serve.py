@@ -24,6 +24,7 @@ from stoker.flows.directory import Directory
 from stoker.flows.exposure import check_exposure
 from stoker.flows.filtering import check_filters
 from stoker.flows.history import History
+from stoker.flows.identity import IdentityCheck
 from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
 from stoker.flows.making_way import MakingWay
@@ -95,8 +96,9 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     on_demand = OnDemand(menu, way)
     directory = Directory(supervisor.owners, menu, on_demand, history)
     door = Door(config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine)
+    identity = IdentityCheck(supervisor.owners, door.serving, prober.read_counters, metrics)
     try:
-        await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand)
+        await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand, identity)
     finally:
         await prober.close()
         recorder.close()
@@ -107,7 +109,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
 
 async def _live(
     paths: Paths, config: Config, supervisor: Supervisor, control: Control, door: Door, announce: Announce,
-    unfinished: SavedSwitch | None, menu: Menu, on_demand: OnDemand,
+    unfinished: SavedSwitch | None, menu: Menu, on_demand: OnDemand, identity: IdentityCheck,
 ) -> None:  # fmt: skip
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -118,7 +120,7 @@ async def _live(
         control.url = _url_of(servers[0], "https" if speaks_tls else "http")
         _write_whole(paths.address_file, _url_of(servers[-1], "http"))
         running = tasks.create_task(supervisor.run(unfinished))
-        looking = [tasks.create_task(control.keep_default()), tasks.create_task(menu.run())]
+        looking = [tasks.create_task(one) for one in (control.keep_default(), menu.run(), identity.run())]
         on_demand.open(tasks)
         await door.open(servers, tasks)
         gc.freeze()  # what is there by now stays; looking through it again and again would hold every stream up

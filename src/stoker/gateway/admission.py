@@ -41,6 +41,7 @@ class Line:
         self._waiting: list[Ticket] = []
         self._running: Counter[str] = Counter()
         self._tokens = 0
+        self._hands_on = False
 
     @property
     def running(self) -> int:
@@ -70,9 +71,18 @@ class Line:
             self._tokens -= ticket.claim.tokens
         elif ticket in self._waiting:
             self._waiting.remove(ticket)
-        while (following := self._next()) is not None:
-            self._waiting.remove(following)
-            self._run(following)
+        if not self._hands_on:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        # One whose turn has come may end at once, as all do whose service stopped: a loop, since no stack would hold them.
+        self._hands_on = True
+        try:
+            while (following := self._next()) is not None:
+                self._waiting.remove(following)
+                self._run(following)
+        finally:
+            self._hands_on = False
 
     def why_waiting(self, claim: Claim) -> str:
         """Says which limit is reached, for the answer to one who may not wait."""

@@ -6,6 +6,7 @@ import http
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from stoker.gateway.late import late_event
 from stoker.gateway.usage import Usage
 
 Headers = list[tuple[bytes, bytes]]
@@ -85,14 +86,20 @@ class Exchange:
         self._chunked = False
         self._as_it_comes = False
         self._said_early = False
-        self._late_error: bytearray | None = None
+        self._late: bytearray | None = None  # a reply that is no stream, to a client that was promised one
         self._silent = request.method == "HEAD"  # or a status that has no body
 
-    def say(self, comment: str) -> None:
-        """Sends a comment to a client that waits for a stream; from now on an error comes as an event of that stream."""
+    def say(self, comment: str, headers: Headers) -> None:
+        """Sends a comment to a client that waits for a stream; from now on an error comes as an event of that stream.
+
+        The first one sends the head, with what headers are known by then.
+        """
         if self.status is None:
-            self.start(200, [(b"content-type", EVENTS), (b"cache-control", b"no-cache")], None)
+            self.start(200, [(b"content-type", EVENTS), (b"cache-control", b"no-cache"), *headers], None)
             self._said_early = True
+            # The head says nothing of a compressed body, so there must be none.
+            plain = [pair for pair in self.request.headers if pair[0] != b"accept-encoding"]
+            self.request = self.request._replace(headers=plain)
         self.write(b": %s\n\n" % comment.encode())
 
     @property
@@ -104,7 +111,8 @@ class Exchange:
         """Sends the head; `length` None means a body of unknown length."""
         if self._said_early:
             self.status = status
-            self._late_error = None if status == http.HTTPStatus.OK else bytearray()
+            kind = dict(headers).get(b"content-type", b"")
+            self._late = None if status == http.HTTPStatus.OK and kind.startswith(b"text/event-stream") else bytearray()
             return
         self.status = status
         self.is_sized = length is not None
@@ -128,8 +136,8 @@ class Exchange:
 
     def write(self, data: bytes) -> None:
         """Sends a piece of the body."""
-        if self._late_error is not None:
-            self._late_error += data
+        if self._late is not None:
+            self._late += data
         elif data and not self._silent and not self.done:
             self._wire.write(b"%x\r\n%s\r\n" % (len(data), data) if self._chunked else data)
 
@@ -163,9 +171,9 @@ class Exchange:
     def end(self) -> None:
         """Ends the reply cleanly."""
         if not self.done:
-            if self._late_error is not None:
-                lines, self._late_error = bytes(self._late_error).splitlines(), None
-                self.write(b"".join(b"data: %s\n" % line for line in lines) + b"\n")
+            if self._late is not None:
+                whole, self._late = bytes(self._late), None
+                self.write(late_event(self.request.path, self.status or 0, whole))
             self._close()
             if self._chunked and not self._as_it_comes:
                 self._wire.write(b"0\r\n\r\n")
@@ -191,8 +199,9 @@ class Exchange:
     def gone(self) -> None:
         """Tells whoever writes the reply that the client has left."""
         if not self.done:
-            self._close()
-            self.on_gone()
+            self.done = True
+            self.on_gone()  # first: the engine is let go before somebody else's turn comes
+            self.on_done()
 
     def _close(self) -> None:
         self.done = True

@@ -23,7 +23,7 @@ SEE_KEY = "Send `Authorization: Bearer KEY` or `x-api-key: KEY`; `stoker status`
 
 
 class Caller(NamedTuple):
-    """Who asks. `models` None: all; `rpm` and `running` None: no limit of its own; a higher priority goes first."""
+    """Who asks. `models` None: all; `rpm` and `running` (of each service) None: no limit; a higher priority goes first."""
 
     name: str
     models: frozenset[str] | None = None

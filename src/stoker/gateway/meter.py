@@ -14,7 +14,6 @@ from stoker.gateway.refusals import refuse
 from stoker.gateway.usage import Usage
 from stoker.records import UsageRecord
 
-RETRY_SOON_S = 5
 Note = Callable[[UsageRecord], None]
 
 
@@ -23,7 +22,7 @@ class Meter:
 
     def __init__(self, note: Note, registry: CollectorRegistry) -> None:
         self._note = note
-        self._running: defaultdict[str, set[Exchange]] = defaultdict(set)
+        self._running: defaultdict[str, dict[Exchange, None]] = defaultdict(dict)  # in their order
         requests = Counter(
             "stoker_gateway_key_requests", "Requests for models ended, by key and status; status 0: no reply was begun.",
             ["key", "status"], registry=registry,
@@ -41,19 +40,8 @@ class Meter:
         """Follows a request from here on; `end` has to be called when it is done."""
         request_id = exchange.extra[0][1].decode("latin-1")
         exchange.usage = Usage(caller, exchange.request.path, request_id)
-        self._running[caller.name].add(exchange)
+        self._running[caller.name][exchange] = None
         return exchange.usage
-
-    def running(self, caller: Caller) -> int:
-        """Returns how many requests of a caller are under way."""
-        return len(self._running[caller.name])
-
-    def over_running(self, caller: Caller) -> Denial | None:
-        """Returns why a caller's latest request is one too many, or None."""
-        if caller.running is None or self.running(caller) <= caller.running:
-            return None
-        message = f"The key `{caller.name}` may have {caller.running} requests running at once, and has."
-        return Denial(429, "too_many_running", message, "rate_limit_error", RETRY_SOON_S)
 
     def end(self, exchange: Exchange) -> None:
         """Records a request that is done; one that was never begun here, or has ended, is none."""
@@ -61,7 +49,7 @@ class Meter:
         if usage is None:
             return
         exchange.usage = None
-        self._running[usage.caller.name].discard(exchange)
+        self._running[usage.caller.name].pop(exchange, None)
         record = usage.record(exchange.status)
         self._count(record)
         self._note(record)
@@ -75,7 +63,7 @@ class Meter:
 
     def cut(self, name: str) -> int:
         """Ends what runs under a key, engines included, and never as if it were whole; returns how many that were."""
-        exchanges = list(self._running[name])
+        exchanges = list(reversed(self._running[name]))  # else the end of one would let the next one begin
         for exchange in exchanges:
             exchange.on_gone()
             if exchange.done:

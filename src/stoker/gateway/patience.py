@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 
 from stoker.gateway.directory import Entry
-from stoker.gateway.exchange import Exchange, Request
+from stoker.gateway.exchange import Exchange, Headers, Request
 
 WAIT_HEADER = b"x-stoker-wait"
-SAYS_EVERY_S = 10.0  # proxies and clients give a silent connection up after 30 to 60 s
 
 
 def wait_limit_s(request: Request, most_s: float) -> float:
@@ -22,11 +21,12 @@ def wait_limit_s(request: Request, most_s: float) -> float:
 
 
 class Patience:
-    """One client that waits. A stream is told how far the start is, in comments that clients pass over."""
+    """One client that waits. A stream is told every so often how far the start is, in comments that clients pass over."""
 
-    def __init__(self, exchange: Exchange, is_stream: bool, look: Callable[[], Entry]) -> None:
+    def __init__(self, exchange: Exchange, is_stream: bool, says_every_s: float, look: Callable[[], Entry]) -> None:
         self._exchange = exchange
         self._is_stream = is_stream
+        self._says_every_s = says_every_s
         self._look = look
 
     async def during(self, start: Coroutine[None, None, None]) -> None:
@@ -37,13 +37,20 @@ class Patience:
         self._exchange.on_gone = lambda: left.set_result(None)
         try:
             while not (task.done() or left.done()):
-                await asyncio.wait((task, left), timeout=SAYS_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((task, left), timeout=self._says_every_s, return_when=asyncio.FIRST_COMPLETED)
                 if not (task.done() or left.done()) and self._is_stream:
-                    self._exchange.say(_progress(self._look()))
+                    entry = self._look()
+                    self._exchange.say(_progress(entry), _names(entry))
             if task.done():
                 await task
         finally:
             task.cancel()
+
+
+def _names(entry: Entry) -> Headers:
+    """Returns what is known of who will answer before the engine is there."""
+    model = entry.alias_of or entry.model
+    return [(b"x-stoker-service", entry.service.encode()), (b"x-stoker-model", model.encode())]
 
 
 def _progress(entry: Entry) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Protocol, cast
@@ -74,6 +75,14 @@ class EngineConnection(asyncio.Protocol):
         if asker is not None:
             asker.lost(error)
 
+    def is_quiet(self) -> bool:
+        """Tells whether the engine has neither closed nor spoken, as of now and not of when the event loop looked last."""
+        if self.transport.is_closing():
+            return False
+        look = select.poll()  # a microsecond; a request that goes out on a connection just closed would be lost
+        look.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not look.poll(0)
+
     def give_back(self) -> None:
         """Ends the request and keeps the connection for another."""
         self._asker = None
@@ -110,7 +119,7 @@ class Pool:
         idle, oldest = self._idle.get((endpoint.host, endpoint.port)), self._loop.time() - REUSE_LIMIT_S
         while idle:
             connection = idle.pop()
-            if connection.idle_since > oldest and not connection.transport.is_closing():
+            if connection.idle_since > oldest and connection.is_quiet():
                 return connection
             connection.drop()
         return None
@@ -150,7 +159,8 @@ class Pool:
                 connection.close()
             if not idle:
                 del self._idle[address]
-        self._timer = self._loop.call_later(REUSE_LIMIT_S, self._sweep) if self._idle else None
+        kept_longest = min((idle[0].idle_since for idle in self._idle.values()), default=None)
+        self._timer = None if kept_longest is None else self._loop.call_at(kept_longest + REUSE_LIMIT_S, self._sweep)
 
     def close(self) -> None:
         """Closes all that are kept."""

@@ -13,7 +13,7 @@ from stoker.gateway.reply_head import HOP_BY_HOP, SWITCHED, ReplyHead, read_head
 from stoker.records import Endpoint
 
 INTERIM = frozenset(range(100, 200)) - {SWITCHED}
-TAIL_BYTES = 4 * 1024
+OPENING_BYTES, TAIL_BYTES = 2 * 1024, 4 * 1024
 WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})  # as a rule; a length of 0 would say nothing new
 NOT_FORWARDED = HOP_BY_HOP | {
     b"host", b"authorization", b"content-length", b"expect", b"cookie", b"origin", b"x-api-key",
@@ -24,7 +24,7 @@ class Relay:
     """One request under way to an engine. `silence_limit_s` limits how long the engine may say nothing.
 
     `heard_at` is when it last said something, and `first_at` when its reply's body began, on the event loop's clock;
-    `tail` holds the last bytes that it said.
+    `opening` holds the first bytes of its body, `tail` the last ones.
     """
 
     def __init__(self, exchange: Exchange, endpoint: Endpoint, key: str, silence_limit_s: float, pool: Pool) -> None:
@@ -37,13 +37,13 @@ class Relay:
         self._connection: EngineConnection | None = None
         self._reply: ReplyHead | None = None
         self._held = b""
-        self._tail = b""
-        self._before = b""
+        self._tail = bytearray()
         self._timer: asyncio.TimerHandle | None = None
         self._take: Callable[[bytes], bytes]  # what of the reply's bytes goes on, and how: known with its head
         self._write: Callable[[bytes], None]
         self.asked_at = self.heard_at = self._now()
         self.first_at: float | None = None
+        self.opening = b""
         exchange.on_gone = self.abort
 
     def begin(self) -> bool:
@@ -98,7 +98,7 @@ class Relay:
     @property
     def tail(self) -> bytes:
         """The last bytes of the reply."""
-        return self._before[-TAIL_BYTES:] + self._tail[-TAIL_BYTES:]
+        return bytes(self._tail)
 
     # What the connection tells.
 
@@ -110,11 +110,11 @@ class Relay:
                 data = self._begin_reply(data)
                 if self._reply is None:
                     return
-                if data:
-                    self.first_at = self.heard_at
-            elif self.first_at is None:
-                self.first_at = self.heard_at
-            self._before, self._tail = self._tail, data
+            if self.first_at is None and data:
+                self.first_at, self.opening = self.heard_at, data[:OPENING_BYTES]
+            self._tail += data if len(data) <= TAIL_BYTES else data[-TAIL_BYTES:]
+            if len(self._tail) > 2 * TAIL_BYTES:
+                del self._tail[:-TAIL_BYTES]
             self._write(self._take(data))
             if self._reply.body.done:
                 self._finish(self._reply)
@@ -178,7 +178,7 @@ class Relay:
         exchange = self._exchange
         if exchange.done:
             return
-        if exchange.status is None:
+        if exchange.status is None or self._reply is None:  # a client that waited for the start has a head already
             refuse(exchange, status, code, message, kind="engine_error")
         elif self._reply is not None and self._reply.is_stream and exchange.end_chunks(_closing(self._reply)):
             exchange.write(error_event(exchange.request.path, message, code))

@@ -24,7 +24,7 @@ from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import refuse
 from stoker.gateway.relay import Relay, identity
 from stoker.gateway.routes import Within
-from stoker.gateway.tail import read_counted, read_model
+from stoker.gateway.tail import read_counted, read_models
 from stoker.gateway.token_count import count_tokens
 from stoker.records import Endpoint
 
@@ -58,6 +58,7 @@ class Serving:
         self._pool = Pool()
         self._lines: dict[str, Line] = {}
         self._in_flight: Counter[str] = Counter()
+        self._said_tokens: Counter[str] = Counter()
         self._relays: defaultdict[str, set[Relay]] = defaultdict(set)
         self._heard_at: defaultdict[str, float] = defaultdict(float)
 
@@ -69,6 +70,10 @@ class Serving:
     def heard_at(self, service: str) -> float:
         """Returns when a service's engine last sent something to a client, on the event loop's clock; 0 for never."""
         return max(self._heard_at[service], *(relay.heard_at for relay in self._relays[service]), 0.0)
+
+    def said_tokens(self, service: str) -> int:
+        """Returns how many tokens a service's answers said that they have, since this daemon began."""
+        return self._said_tokens[service]
 
     def close(self) -> None:
         """Closes the connections that are kept."""
@@ -131,14 +136,16 @@ class Serving:
     async def _await_start(self, errand: Errand, limit_s: float) -> None:
         """Waits with the client until the service is READY, or says after a while for when it may come again."""
         exchange, entry = errand.exchange, errand.entry
-        patience = Patience(exchange, errand.asked.is_stream, lambda: self._now(entry))
+        patience = Patience(exchange, errand.asked.is_stream, self._config.wait_comment_s, lambda: self._now(entry))
         try:
             async with asyncio.timeout(limit_s):
                 await patience.during(self._directory.bring(entry.service))
         except TimeoutError:
-            refuse_unready(exchange, self._directory, self._now(entry))
+            if not exchange.done:
+                refuse_unready(exchange, self._directory, self._now(entry))
         except StokerError as problem:
-            refuse_unstarted(exchange, self._now(entry), problem)
+            if not exchange.done:  # the client left, or its key was revoked, as the start failed
+                refuse_unstarted(exchange, self._now(entry), problem)
         else:
             errand.entry = self._now(entry)
             if not exchange.done:
@@ -215,14 +222,15 @@ class Serving:
         self._in_flight[service] -= 1
         self._relays[service].discard(relay)
         self._heard_at[service] = max(self._heard_at[service], relay.heard_at)
-        tail = relay.tail
+        opening, tail = relay.opening, relay.tail
         if exchange.usage is not None:
-            counted = read_counted(tail)
+            counted = read_counted(opening, tail)
             exchange.usage.prompt_tokens, exchange.usage.completion_tokens, exchange.usage.cached_tokens = counted
             exchange.usage.ttft_s = relay.ttft_s
-        said = read_model(tail)
-        if errand.asked.model and said is not None and exchange.status == 200 and said != relay.model:
-            self._metrics.substituted(service, relay.model, said)
+            self._said_tokens[service] += counted.completion_tokens or 0
+        said = read_models(opening + b"\n" + tail) if errand.asked.model and exchange.status == 200 else ()
+        if said and relay.model not in said:
+            self._metrics.substituted(service, relay.model, said[-1])
 
 
 def _listed(filters: Headers) -> Headers:

@@ -1,4 +1,4 @@
-"""What the end of a reply tells: how many tokens it took, and which model says that it answered."""
+"""What the beginning and the end of a reply tell: how many tokens it took, and which model says that it answered."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 USAGE = b'"usage"'
+BEGINS, ENDS = b'"message_start"', b'"message_delta"'
 # Not preceded by a backslash: that would be an answer's text that speaks of JSON.
 MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*("(?:[^"\\]|\\.)*")')
 DECODER = json.JSONDecoder()
@@ -21,8 +22,21 @@ class Counted(NamedTuple):
     cached_tokens: int | None = None
 
 
-def read_counted(tail: bytes) -> Counted:
-    """Returns the last usage in a reply's last bytes; OpenAI's names and Anthropic's."""
+def read_counted(opening: bytes, tail: bytes) -> Counted:
+    """Returns the last usage in a reply; OpenAI's names and Anthropic's.
+
+    Anthropic's streams say at their beginning what was read, and at their end what was written.
+    """
+    last = _last_counted(tail)
+    if BEGINS not in opening:
+        return last
+    first = _last_counted(opening.partition(b"\n\n")[0])
+    written = last.completion_tokens if ENDS in tail else None
+    prompt = first.prompt_tokens if last.prompt_tokens is None else last.prompt_tokens
+    return Counted(prompt, written, first.cached_tokens if last.cached_tokens is None else last.cached_tokens)
+
+
+def _last_counted(tail: bytes) -> Counted:
     end = len(tail)
     while (at := tail.rfind(USAGE, 0, end)) >= 0:
         found = _object_after(tail, at + len(USAGE))
@@ -35,11 +49,14 @@ def read_counted(tail: bytes) -> Counted:
     return Counted()
 
 
-def read_model(tail: bytes) -> str | None:
-    """Returns the model that a reply names last, or None."""
-    found = MODEL.findall(tail)
+def read_models(said: bytes) -> tuple[str, ...]:
+    """Returns the models that a reply names; an answer's own data may hold further ones."""
+    return tuple(name for text in dict.fromkeys(MODEL.findall(said)) if (name := _text(text)) is not None)
+
+
+def _text(raw: bytes) -> str | None:
     try:
-        return str(json.loads(found[-1])) if found else None
+        return str(json.loads(raw))
     except ValueError:
         return None
 

@@ -49,7 +49,9 @@ COMMAND = keys
 @click.argument("name")
 @click.option("--models", metavar="A,B", help="Only these models, by the names that clients ask for; else all.")
 @click.option("--rpm", type=click.IntRange(1, 1_000_000), help="Requests a minute; else no limit of its own.")
-@click.option("--running", type=click.IntRange(1, 100_000), help="Requests at once; else no limit of its own.")
+@click.option(
+    "--running", type=click.IntRange(1, 100_000), help="Requests of each service at once, others wait; else no limit."
+)
 @click.option("--priority", type=priority, default="normal", metavar="P", help="low, normal, high, or -100 to 100.")
 @click.option("--expires", type=seconds, metavar="TIME", help="How long it is good: 12h, 30d, 4w; else until revoked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
