@@ -10,6 +10,7 @@ import os
 import ssl
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -46,10 +47,16 @@ def configure(home: Home, certificate: object, key: object) -> None:
     home.configure(gateway=f'port = 0\ntls_certificate = "{certificate}"\ntls_key = "{key}"')
 
 
+def https_address(home: Home) -> tuple[str, int]:
+    url = urlsplit(home.json("status")["gateway"]["url"])
+    assert (url.scheme, url.path) == ("https", "/v1")
+    return str(url.hostname), int(url.port or 0)
+
+
 def ask(home: Home, certificate: Path, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-    host, _, port = home.json("status")["url"].removeprefix("https://").partition(":")
+    host, port = https_address(home)
     context = ssl.create_default_context(cafile=str(certificate))
-    connection = http.client.HTTPSConnection(host, int(port), context=context, timeout=30)
+    connection = http.client.HTTPSConnection(host, port, context=context, timeout=30)
     connection.request(method, path, body, {"authorization": f"Bearer {home.paths.key_file.read_text().strip()}"})
     reply = connection.getresponse()
     answered = reply.status, reply.read()
@@ -62,7 +69,7 @@ def test_clients_speak_https_and_the_verbs_go_on(home: Home, tmp_path: Path) -> 
     configure(home, certificate, key)
     home.add_fake("other")
     home.run("up", "other")
-    assert home.json("status")["url"].startswith("https://127.0.0.1:")
+    assert https_address(home)[0] == "127.0.0.1"
     assert home.daemon.url.startswith("http://127.0.0.1:")
     assert ask(home, certificate, "GET", "/health") == (200, b'{"status":"ok"}')
     chat = json.dumps({"model": "other", "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
@@ -78,10 +85,10 @@ def test_an_old_or_plain_client_is_not_answered(home: Home, tmp_path: Path) -> N
     configure(home, certificate, key)
     home.add_fake("other")
     home.run("up", "other")
-    host, _, port = home.json("status")["url"].removeprefix("https://").partition(":")
+    host, port = https_address(home)
 
     async def say(tls: ssl.SSLContext | None) -> bytes:
-        reader, writer = await asyncio.open_connection(host, int(port), ssl=tls)
+        reader, writer = await asyncio.open_connection(host, port, ssl=tls)
         writer.write(b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
         said = await reader.read()
         writer.close()

@@ -69,7 +69,8 @@ def test_what_follows_the_name_reaches_the_engine_byte_for_byte(prefix: bytes, r
     [
         b"/service/", b"/service//x", b"/service/chat", b"/service/chat?x=/y", b"/service/../v1/models",
         b"/service/m%2Fx", b"/service%2Fchat/x", b"/service%2fchat%2fx", b"/%73ervice/chat/x", b"/service/chat%2Fx/y",
-        b"/service/other/x", b"/upstream/other/x", b"/upstream/m", b"/upstream/%6D%2F/x", b"/upstream%2Fm/x", b"/upstream/" + b"a/" * 2000,
+        b"/service/other/x", b"/upstream/other/x", b"/upstream/m", b"/upstream/%6D%2F/x", b"/upstream%2Fm/x",
+        b"/upstream/" + b"a/" * 2000,
     ],
 )  # fmt: skip
 def test_a_path_that_names_no_service_reaches_no_engine(target: bytes) -> None:
