@@ -29,4 +29,5 @@ class Offer(NamedTuple):
     @property
     def route(self) -> Route:
         """The route that leads to it."""
-        return Route(self.path, self.answer, methods=[self.method])
+        # A model's name may have slashes in it.
+        return Route(self.path.replace("{model}", "{model:path}"), self.answer, methods=[self.method])
