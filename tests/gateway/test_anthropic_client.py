@@ -108,3 +108,19 @@ def test_a_client_that_leaves_a_stream_ends_its_request_at_the_engine(demo: Home
     assert requests_running(demo, "demo") == 1
     stream.close()
     wait_for("the engine to have nothing to do", lambda: requests_running(demo, "demo") == 0)
+
+
+def test_what_the_engine_counted_is_noted_for_whole_messages_and_streams(client: anthropic.Anthropic, demo: Home) -> None:
+    def noted() -> dict[str, int]:
+        lines = demo.json("usage", "--by", "model")["lines"]
+        line = next((line for line in lines if line["name"] == MODEL), {})
+        return {name: line.get(name) or 0 for name in ("requests", "counted", "prompt_tokens", "completion_tokens")}
+
+    before = wait_for("the records", lambda: (told := noted())["requests"] and told)
+    whole = client.messages.create(model=MODEL, messages=HELLO, max_tokens=8).usage
+    with client.messages.stream(model=MODEL, messages=HELLO, max_tokens=8) as stream:
+        streamed = stream.get_final_message().usage
+    after = wait_for("both", lambda: (told := noted())["requests"] == before["requests"] + 2 and told)
+    assert after["counted"] == before["counted"] + 2
+    assert after["prompt_tokens"] - before["prompt_tokens"] == whole.input_tokens + streamed.input_tokens
+    assert after["completion_tokens"] - before["completion_tokens"] == whole.output_tokens + streamed.output_tokens

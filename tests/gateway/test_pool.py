@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Iterator
 
@@ -18,6 +19,10 @@ OFTEN = 40
 ROUNDS = 100  # of the event loop that all ends share: as much as fits into the buffers passes in fewer
 LARGE_BYTES, STEP_BYTES = 8 * 2**20, 192 * 1024
 DONE = b"data: [DONE]\n\n"
+AGAIN = (
+    b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer key\r\n"
+    b"content-length: %d\r\n\r\n%s" % (len(BODY), BODY)
+)
 
 
 def raw(said: bytes) -> Answer:
@@ -106,8 +111,27 @@ def test_an_engine_that_closes_after_each_reply_without_a_word_costs_no_request(
 
 
 def send_again(client: Client) -> None:
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer key\r\n"
-    client.send(head + b"content-length: %d\r\n\r\n" % len(BODY) + BODY)
+    client.send(AGAIN)
+
+
+def test_a_connection_that_closes_in_the_moment_of_the_next_request_is_not_used_for_it() -> None:
+    engine = KeptEngine()
+
+    async def story(stage: Stage) -> None:
+        client = await stage.chat()
+        assert (await client.read_answer()).status == 200
+        with own_socket(client.writer) as ours, own_socket(engine.writers[0]) as engines:
+            ours.sendall(AGAIN)  # both before the event loop looks, and the request is what it sees first
+            engines.shutdown(socket.SHUT_WR)
+            assert (await client.read_answer()).status == 200
+
+    act(Stage(engine, ()), story)
+    assert engine.uses == [1, 1]
+
+
+def own_socket(writer: asyncio.StreamWriter) -> socket.socket:
+    """A socket of a stream that can be used without its event loop."""
+    return socket.socket(fileno=os.dup(writer.get_extra_info("socket").fileno()))
 
 
 def test_a_connection_that_the_engine_closes_while_idle_is_not_used_again() -> None:
