@@ -41,7 +41,7 @@ class Relay:
         self._timer: asyncio.TimerHandle | None = None
         self._take: Callable[[bytes], bytes]  # what of the reply's bytes goes on, and how: known with its head
         self._write: Callable[[bytes], None]
-        self.asked_at = self.heard_at = self._now()
+        self.heard_at = self._now()
         self.first_at: float | None = None
         self.opening = b""
         exchange.on_gone = self.abort
@@ -89,11 +89,6 @@ class Relay:
     def model(self) -> str:
         """The model that is asked."""
         return self._endpoint.model
-
-    @property
-    def ttft_s(self) -> float | None:
-        """Seconds from the request to the first byte of the reply's body; None where there was none."""
-        return None if self.first_at is None else self.first_at - self.asked_at
 
     @property
     def tail(self) -> bytes:

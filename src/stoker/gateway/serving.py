@@ -40,6 +40,7 @@ class Errand:
         self.caller = caller
         self.entry = entry
         self.asked = asked
+        self.begun_at = asyncio.get_running_loop().time()
         self.ticket: Ticket | None = None
         self.relay: Relay | None = None
 
@@ -226,7 +227,7 @@ class Serving:
         if exchange.usage is not None:
             counted = read_counted(opening, tail)
             exchange.usage.prompt_tokens, exchange.usage.completion_tokens, exchange.usage.cached_tokens = counted
-            exchange.usage.ttft_s = relay.ttft_s
+            exchange.usage.ttft_s = None if relay.first_at is None else relay.first_at - errand.begun_at
             self._said_tokens[service] += counted.completion_tokens or 0
         said = read_models(opening + b"\n" + tail) if errand.asked.model and exchange.status == 200 else ()
         if said and relay.model not in said:

@@ -32,11 +32,6 @@ class Usage:
         self.cached_tokens: int | None = None
         self.ttft_s: float | None = None
 
-    def first_token(self) -> None:
-        """Notes that the first token has come just now."""
-        if self.ttft_s is None:
-            self.ttft_s = time.monotonic() - self.began_s
-
     def record(self, status: int | None) -> UsageRecord:
         """Returns what is kept of a request that has ended."""
         return UsageRecord(
