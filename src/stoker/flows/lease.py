@@ -6,7 +6,6 @@ The daemon looks at it before it brings the default service back, and a second r
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 
@@ -15,7 +14,7 @@ import msgspec
 from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused
-from stoker.flows.ownership import make_state_folder, take_lock
+from stoker.flows.ownership import make_state_folder, read_locked, take_lock
 from stoker.records import RunningView
 
 
@@ -44,12 +43,4 @@ def _held(paths: Paths) -> Refused:
 
 def read_run(paths: Paths) -> RunningView | None:
     """Returns the workflow that runs now, or None."""
-    try:
-        with paths.run_lock.open("rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return msgspec.json.decode(file.read(), type=RunningView)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    return None
+    return read_locked(paths.run_lock, RunningView)

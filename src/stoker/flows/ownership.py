@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -18,6 +19,7 @@ from stoker.config import Paths
 from stoker.errors import Refused
 from stoker.records import Record
 
+T = TypeVar("T", bound=Record)
 LOCK_TRIES, LOCK_PAUSE_S = 20, 0.01
 
 
@@ -71,12 +73,17 @@ def _held(paths: Paths) -> Refused:
 
 def read_owner(paths: Paths) -> Owner | None:
     """Returns the daemon that holds the state folder, or None if none does."""
+    return read_locked(paths.lock, Owner)
+
+
+def read_locked(lock: Path, kind: type[T]) -> T | None:
+    """Returns what the process that holds a lock wrote into it, or None where none holds it."""
     try:
-        with paths.lock.open("rb") as file:
+        with lock.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return msgspec.json.decode(file.read(), type=Owner)
+                return msgspec.json.decode(file.read(), type=kind)
     except (OSError, msgspec.MsgspecError):
         return None
     return None

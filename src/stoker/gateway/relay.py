@@ -147,7 +147,7 @@ class Relay:
     def _finish(self, reply: ReplyHead) -> None:
         self._disarm()
         connection, self._connection = self._connection, None
-        self._exchange.end()
+        self._exchange.end()  # first: whose turn comes now gets another connection, as an engine may close this one unsaid
         if connection is None:
             return
         if reply.reusable and self._endpoint.reuses_connections and not reply.body.rest:

@@ -6,11 +6,14 @@ WAL with synchronous=NORMAL: a killed daemon loses nothing, a power cut at most 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from stoker.errors import StokerError
 from stoker.store.migrations import MIGRATIONS
 
+WITHOUT_TABLE = "no such table"  # it is just being made, or an older Stoker kept none
 BUSY_LIMIT_S = 5.0
 
 
@@ -29,6 +32,19 @@ def open_to_read(file: Path) -> sqlite3.Connection:
     try:
         return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", timeout=BUSY_LIMIT_S, isolation_level=None, uri=True)
     except sqlite3.Error as problem:
+        raise broken(file, problem) from problem
+
+
+def read_rows(file: Path, question: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+    """Returns what a file answers, nothing where it or the table is not there yet; raises StokerError."""
+    if not file.exists():
+        return []
+    try:
+        with closing(open_to_read(file)) as database:
+            return database.execute(question, values).fetchall()
+    except sqlite3.Error as problem:
+        if WITHOUT_TABLE in str(problem):
+            return []
         raise broken(file, problem) from problem
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
 from stoker.records import Start, Timeline
-from stoker.store.database import broken, open_database, open_to_read
+from stoker.store.database import broken, open_database, read_rows
 
 KEPT = 20
-WITHOUT_TABLE = "no such table"  # written by a Stoker that kept no timelines yet
 
 
 class TimelineStore:
@@ -61,7 +59,7 @@ def _encode(timeline: Timeline) -> str:
 
 def read_starts(file: Path, service: str, most: int = KEPT) -> list[Start]:
     """Returns a service's starts, the last first, without a daemon and without changing the file; raises StokerError."""
-    rows = _read(file, READ, (service, most))
+    rows = read_rows(file, READ, (service, most))
     try:
         return [Start(service, plan_id, msgspec.json.decode(saved, type=Timeline)) for plan_id, saved in rows]
     except msgspec.MsgspecError as problem:
@@ -70,16 +68,4 @@ def read_starts(file: Path, service: str, most: int = KEPT) -> list[Start]:
 
 def read_services(file: Path) -> list[str]:
     """Returns the names of the services of which starts are kept, the one that started last first."""
-    return [name for (name,) in _read(file, SERVICES, ())]
-
-
-def _read(file: Path, question: str, values: tuple[object, ...]) -> list[tuple[str, ...]]:
-    if not file.exists():
-        return []
-    try:
-        with closing(open_to_read(file)) as database:
-            return database.execute(question, values).fetchall()
-    except sqlite3.Error as problem:
-        if WITHOUT_TABLE in str(problem):
-            return []
-        raise broken(file, problem) from problem
+    return [name for (name,) in read_rows(file, SERVICES)]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
 from stoker.records import UsageBy, UsageLine, UsageRecord
-from stoker.store.database import broken, open_database, open_to_read
+from stoker.store.database import broken, open_database, read_rows
 from stoker.store.migrations import USAGE
 
 DAY_S = 86400
-WITHOUT_TABLE = "no such table"  # it is just being made
 FIELDS = UsageRecord.__struct_fields__
 INSERT = f"INSERT INTO usage ({', '.join(FIELDS)}) VALUES ({', '.join('?' * len(FIELDS))})"  # noqa: S608 - our own names
 USED = """
@@ -63,7 +61,7 @@ class UsageStore:
 
 def read_usage(file: Path, by: UsageBy, since: float | None) -> tuple[UsageLine, ...]:
     """Returns usage summed up by key, model or local day, without changing the file; raises StokerError."""
-    rows = _read(file, SUM.format(name=NAMES[by]), (since or 0.0,))
+    rows = read_rows(file, SUM.format(name=NAMES[by]), (since or 0.0,))
     return tuple(msgspec.convert(row, UsageLine) for row in map(_as_fields, rows))
 
 
@@ -73,16 +71,4 @@ def _as_fields(row: tuple[object, ...]) -> dict[str, object]:
 
 def read_last_used(file: Path) -> dict[str, float]:
     """Returns when each key was last used, in seconds since the epoch; raises StokerError."""
-    return {str(key): float(str(at)) for key, at in _read(file, "SELECT key, at FROM last_used", ())}
-
-
-def _read(file: Path, question: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
-    if not file.exists():
-        return []
-    try:
-        with closing(open_to_read(file)) as database:
-            return database.execute(question, values).fetchall()
-    except sqlite3.Error as problem:
-        if WITHOUT_TABLE in str(problem):
-            return []
-        raise broken(file, problem) from problem
+    return {str(key): float(str(at)) for key, at in read_rows(file, "SELECT key, at FROM last_used")}
