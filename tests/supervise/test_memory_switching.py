@@ -106,6 +106,7 @@ async def reach(owner: ServiceOwner, *states: State) -> None:
 @asynccontextmanager
 async def living(desk: Desk) -> AsyncIterator[Desk]:
     """Runs the supervisor; ends all engines afterwards."""
+    others = set(psutil.Process().children())  # a daemon that other tests share
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(desk.supervisor.run())
         try:
@@ -113,7 +114,7 @@ async def living(desk: Desk) -> AsyncIterator[Desk]:
         finally:
             desk.machine.keeps = False
             await desk.supervisor.pause("the test is over")
-            while psutil.Process().children():  # the last is dead, and reaped a moment later
+            while set(psutil.Process().children()) - others:  # the last is dead, and reaped a moment later
                 await asyncio.sleep(0.01)
             running.cancel()
     assert list(find_marked(f"{desk.instance}/")) == []

@@ -120,7 +120,7 @@ async def live(machine: SmallMachine, folder: Path, plans: list[Plan]) -> list[s
         cuda_counts_cache=lambda: False, has_gpu=lambda: False,
     )  # fmt: skip
     supervisor = Supervisor(tools, [], lambda saved: None)
-    ends = []
+    ends, others = [], set(psutil.Process().children())  # a daemon that other tests share
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(supervisor.run())
         for plan in plans:
@@ -130,7 +130,7 @@ async def live(machine: SmallMachine, folder: Path, plans: list[Plan]) -> list[s
             assert owner.service.state is State.FAILED, owner.service
             assert machine.read().available_bytes >= TOTAL_BYTES - 256 * MIB, "it settled before the memory was back"
             ends.append(owner.service.why)
-        while psutil.Process().children():  # the last is dead, and reaped a moment later
+        while set(psutil.Process().children()) - others:  # the last is dead, and reaped a moment later
             await asyncio.sleep(0.01)
         running.cancel()
     return ends
