@@ -9,20 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from stoker.errors import StokerError, WrongUse
+from stoker.errors import StokerError
 from stoker.flows.client import fault_of
 from stoker.flows.control import Control
 from stoker.gateway.asgi import App
-from stoker.records import AdoptView, AdoptWish, ServiceView, State, StatusView, SwitchView, Wish
+from stoker.records import AdoptView, AdoptWish, ServiceView, StatusView, SwitchView, Wish
 from stoker.web.keys import key_offers
 from stoker.web.offers import Offer
 from stoker.web.openapi import describe
-from stoker.web.wire import answer_json, read_body, read_number
+from stoker.web.services import service_offers
+from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_body, read_number
 
-WAIT_LIMIT_S = 30.0
-LINES_LIMIT = 2000
 SWITCH_ASKS = {"seen": float, "since": float, "limit_s": float}
-WAIT_ASKS = {"seen": State, "limit_s": float}
 STATUS_OF_EXIT_CODE = {1: 500, 2: 400, 3: 409, 4: 504}
 
 
@@ -41,31 +39,10 @@ def make_app(control: Control) -> App:
     async def switch(request: Request) -> Response:
         return answer_json(await control.switch(await read_body(request, Wish)))
 
-    async def rollback(request: Request) -> Response:
-        return answer_json(await control.rollback(request.path_params["name"]))
-
     async def await_switch(request: Request) -> Response:
         limit_s = min(read_number(request, "limit_s", WAIT_LIMIT_S), WAIT_LIMIT_S)
         seen, since = int(read_number(request, "seen", 0)), read_number(request, "since", 0.0)
         return answer_json(await control.await_switch(seen, since, limit_s))
-
-    async def down(request: Request) -> Response:
-        return answer_json(await control.down(request.path_params["name"]))
-
-    async def forget(request: Request) -> Response:
-        await control.forget(request.path_params["name"])
-        return answer_json({"forgotten": request.path_params["name"]})
-
-    async def wait(request: Request) -> Response:
-        seen, limit_s = _state(request.query_params.get("seen", "")), read_number(request, "limit_s", WAIT_LIMIT_S)
-        return answer_json(await control.wait(request.path_params["name"], seen, min(limit_s, WAIT_LIMIT_S)))
-
-    async def logs(request: Request) -> Response:
-        count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
-        return answer_json(control.tail(request.path_params["name"], count))
-
-    async def unload(request: Request) -> Response:
-        return answer_json(await control.unload(request.path_params.get("model")))
 
     async def stop(request: Request) -> Response:
         control.stop()
@@ -74,21 +51,14 @@ def make_app(control: Control) -> App:
     async def openapi(request: Request) -> Response:
         return answer_json(document)
 
-    named = "/api/services/{name}"
     offers = [
         Offer("GET", "/api/openapi.json", openapi, "This description.", dict[str, Any]),
         Offer("GET", "/api/status", status, "What `stoker status` shows.", StatusView),
         Offer("POST", "/api/services", up, "Plan a service and let it run.", ServiceView, takes=Wish),
-        Offer("POST", f"{named}/down", down, "Let a service stop.", ServiceView),
-        Offer("POST", f"{named}/rollback", rollback, "Go back to a service's former plan.", SwitchView),
         Offer("POST", "/api/adopt", adopt, "Take a running engine over.", AdoptView, takes=AdoptWish),
         Offer("POST", "/api/switch", switch, "Put a service in the place of others.", SwitchView, takes=Wish),
         Offer("GET", "/api/switch", await_switch, "Wait for the steps of a switch.", SwitchView, asks=SWITCH_ASKS),
-        Offer("DELETE", named, forget, "Forget a service that rests.", dict[str, str]),
-        Offer("GET", f"{named}/wait", wait, "Wait until a service is in another state.", ServiceView, asks=WAIT_ASKS),
-        Offer("GET", f"{named}/logs", logs, "The last lines of an engine's log.", list[str], asks={"lines": float}),
-        Offer("POST", "/api/models/unload", unload, "Let all services stop, in llama-swap's words.", list[ServiceView]),
-        Offer("POST", "/api/models/unload/{model}", unload, "Let the services of a model stop.", list[ServiceView]),
+        *service_offers(control),
         *key_offers(control),
         Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
@@ -113,10 +83,3 @@ async def _nothing_here(request: Request) -> Response:
     return answer_json(
         {"error": {"message": message, "type": "invalid_request_error", "code": "unknown_path", "src": "stoker"}}, 404
     )
-
-
-def _state(word: str) -> State:
-    try:
-        return State(word)
-    except ValueError as problem:
-        raise WrongUse(f"`{word}` is no state", next_step=f"states: {', '.join(State)}") from problem

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from stoker.errors import WrongUse
 from stoker.records import Record
 
+WAIT_LIMIT_S = 30.0  # how long one request waits for news; who wants to wait longer asks again
 T = TypeVar("T", bound=Record)
 
 

@@ -1,0 +1,58 @@
+"""The control API's uses of one service, or of all of a model."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from stoker.errors import WrongUse
+from stoker.flows.control import Control
+from stoker.records import ServiceView, State, SwitchView
+from stoker.web.offers import Offer
+from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_number
+
+LINES_LIMIT = 2000
+WAIT_ASKS = {"seen": State, "limit_s": float}
+NAMED = "/api/services/{name}"
+
+
+def service_offers(control: Control) -> list[Offer]:
+    """Returns the uses."""
+
+    async def rollback(request: Request) -> Response:
+        return answer_json(await control.rollback(request.path_params["name"]))
+
+    async def down(request: Request) -> Response:
+        return answer_json(await control.down(request.path_params["name"]))
+
+    async def forget(request: Request) -> Response:
+        await control.forget(request.path_params["name"])
+        return answer_json({"forgotten": request.path_params["name"]})
+
+    async def wait(request: Request) -> Response:
+        seen, limit_s = _state(request.query_params.get("seen", "")), read_number(request, "limit_s", WAIT_LIMIT_S)
+        return answer_json(await control.wait(request.path_params["name"], seen, min(limit_s, WAIT_LIMIT_S)))
+
+    async def logs(request: Request) -> Response:
+        count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
+        return answer_json(control.tail(request.path_params["name"], count))
+
+    async def unload(request: Request) -> Response:
+        return answer_json(await control.unload(request.path_params.get("model")))
+
+    return [
+        Offer("POST", f"{NAMED}/down", down, "Let a service stop.", ServiceView),
+        Offer("POST", f"{NAMED}/rollback", rollback, "Go back to a service's former plan.", SwitchView),
+        Offer("DELETE", NAMED, forget, "Forget a service that rests.", dict[str, str]),
+        Offer("GET", f"{NAMED}/wait", wait, "Wait until a service is in another state.", ServiceView, asks=WAIT_ASKS),
+        Offer("GET", f"{NAMED}/logs", logs, "The last lines of an engine's log.", list[str], asks={"lines": float}),
+        Offer("POST", "/api/models/unload", unload, "Let all services stop, in llama-swap's words.", list[ServiceView]),
+        Offer("POST", "/api/models/unload/{model}", unload, "Let the services of a model stop.", list[ServiceView]),
+    ]
+
+
+def _state(word: str) -> State:
+    try:
+        return State(word)
+    except ValueError as problem:
+        raise WrongUse(f"`{word}` is no state", next_step=f"states: {', '.join(State)}") from problem
