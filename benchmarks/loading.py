@@ -203,6 +203,8 @@ def main() -> None:
         sys.stdin.read()
         load(words.load, words.files)
         return
+    if words.folder is not None and not words.folder.is_dir():
+        sys.exit(f"there is no folder {words.folder}")
     with tempfile.TemporaryDirectory(dir=words.folder, prefix="stoker-loading-") as folder:
         print(f"{platform.machine()}, Linux {platform.release()}, {os.cpu_count()} processors, "
               f"{read_memory(LocalBox()).total_bytes / GIB:.0f} GiB, Python {platform.python_version()}, "
