@@ -61,7 +61,8 @@ class Peer(Protocol):
 
 def read_entries() -> dict[str, Entry]:
     """Reads `peers.toml`."""
-    return msgspec.convert(tomllib.loads(PEERS_FILE.read_text()), type=dict[str, Entry])
+    text = PEERS_FILE.read_text().replace("@python@", sys.executable).replace("@root@", str(ROOT))
+    return msgspec.convert(tomllib.loads(text), type=dict[str, Entry])
 
 
 def read_version(entry: Entry) -> str:
