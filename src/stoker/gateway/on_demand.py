@@ -9,6 +9,7 @@ import msgspec
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.gateway.directory import Directory, Entry, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
+from stoker.gateway.form import rename_model
 from stoker.gateway.keyring import Caller, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.model_value import replace_model
@@ -120,12 +121,16 @@ def name_real_model(exchange: Exchange, entry: Entry) -> Headers | None:
 
     Answers 400 and returns None for a body in which its place cannot be told.
     """
-    if entry.alias_of is None or not exchange.request.is_json:
+    if entry.alias_of is None:
         return []
+    request = exchange.request
     try:
-        body = replace_model(bytes(exchange.request.body), entry.alias_of)
+        if request.is_json:
+            body = replace_model(bytes(request.body), entry.alias_of)
+        else:
+            body = rename_model(request.header(b"content-type") or b"", bytes(request.body), entry.alias_of)
     except WrongUse as problem:
         refuse(exchange, 400, "alias_unclear", f"{problem.what}; {problem.next_step}.", param="model")
         return None
-    exchange.request = exchange.request._replace(body=body)
+    exchange.request = request._replace(body=body)
     return [ALIAS_FILTER]
