@@ -16,6 +16,7 @@ from stoker.gateway.model_value import replace_model
 from stoker.gateway.refusals import BAD_REQUEST, refuse
 from stoker.records import WITHOUT_ENGINE, Record, State
 
+RETRY_FULL_S = 5
 ALIAS_FILTER = (b"x-stoker-filters", b"alias")
 
 
@@ -114,6 +115,13 @@ def _refuse(exchange: Exchange, entry: Entry) -> None:
 
 def _headers(entry: Entry) -> Headers:
     return [(b"retry-after", str(entry.retry_after_s).encode()), (b"x-stoker-service", entry.service.encode())]
+
+
+def refuse_full(exchange: Exchange, entry: Entry, why: str) -> None:
+    """Answers 429 to one more than may wait for a service."""
+    headers = _headers(entry._replace(retry_after_s=max(RETRY_FULL_S, entry.retry_after_s)))
+    message = f"`{entry.model}` is busy: {why}, and no more may wait (waiting in stoker.toml)."
+    refuse(exchange, 429, "queue_full", message, kind="rate_limit_error", headers=headers)
 
 
 def name_real_model(exchange: Exchange, entry: Entry) -> Headers | None:
