@@ -22,7 +22,7 @@ class ModelField(NamedTuple):
 
 
 def find_model(kind: bytes, body: bytes) -> ModelField | None:
-    """Returns the one field `model` of a form whose content type is `kind`; None for none, or more than one to choose from."""
+    """Returns the one field `model` of a form, whose content type is `kind`; None for none, and for several."""
     boundary = BOUNDARY.search(kind)
     found = _fields(body, boundary[1]) if boundary else []
     return found[0] if len(found) == 1 else None
