@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import httptools
 
 from stoker.gateway.exchange import Headers, Request
+from stoker.gateway.target import origin_form
 
 HEAD_LIMIT_BYTES = 64 * 1024
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
@@ -144,16 +145,19 @@ class RequestReader:
         return self._parser.should_upgrade() and any(name in FRAMING for name, _ in self._headers)
 
     def _request(self) -> Request:
-        target, _, query = self._url.partition(b"?")
+        url, headers = self._url, self._headers
+        if not url.startswith(b"/"):
+            url, headers = origin_form(url, headers, self._parser.get_http_version())
+        target, _, query = url.partition(b"?")
         return Request(
             method=self._parser.get_method().decode(),
             path=unquote(target.decode("latin-1")),
             query=query,
-            headers=self._headers,
+            headers=headers,
             body=self._body,
             http_version=self._parser.get_http_version(),
             keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
-            target=self._url,
+            target=url,
             is_websocket=self._offers_websocket(),
         )
 
