@@ -282,6 +282,30 @@ def test_a_short_key_of_ones_own_is_not_enough_for_other_machines(home: Home) ->
     assert ask(home, "hunter2")[0] == 200
 
 
+@pytest.mark.parametrize("daemon", [True, False], ids=["daemon", "no daemon"])
+def test_a_key_for_a_model_that_nobody_has_is_made_with_a_warning_that_names_those_that_are_there(
+    home: Home, daemon: bool
+) -> None:
+    home.add_fake("quick", 'served_name = "qwen3"')
+    home.paths.config.write_text(home.paths.config.read_text() + '[alias]\ncoder = "qwen3"\n')
+    if daemon:
+        home.run("up", "quick")
+        home.run("up")
+    known = "`coder`, `qwen3`, `stoker-demo`" if daemon else "`coder`, `qwen3`"
+    made = home.run("keys", "add", "alice", "--models", "qwen3,qwen4,coder")
+    assert made.stdout.startswith("sk-stoker-")
+    assert f"no service or alias is called `qwen4`, so this key cannot ask that for now. Models: {known}" in made.stderr
+    assert len(home.json("keys", "add", "bob", "--models", "quick")["warnings"]) == 1  # a service's name is no model's
+    assert home.json("keys", "add", "carol", "--models", "qwen3,coder")["warnings"] == []
+    assert home.json("keys", "add", "dave")["warnings"] == []
+
+
+def test_a_key_is_made_without_a_warning_where_stoker_toml_cannot_be_read(home: Home) -> None:
+    home.run("keys", "add", "alice", "--models", "a")
+    home.paths.config.write_text("[[[")
+    assert home.json("keys", "add", "bob", "--models", "a")["warnings"] == []
+
+
 def test_the_verbs_say_what_is_wrong(home: Home) -> None:
     assert "No named key yet" in home.run("keys", "list").stdout
     assert "No request for a model" in home.run("usage").stdout
