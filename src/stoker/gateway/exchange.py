@@ -39,7 +39,10 @@ class Request(NamedTuple):
 
     def header(self, name: bytes) -> bytes | None:
         """Returns the first header of that name."""
-        return next((value for key, value in self.headers if key == name), None)
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
 
 
 class Wire(Protocol):
@@ -69,24 +72,27 @@ def _nothing() -> None:
 class Exchange:
     """Writes one reply. Whoever writes it may set the three callbacks to learn of the client."""
 
+    # What it begins with; most of it never changes.
+    status: int | None = None
+    done = False
+    paused = False
+    is_sized = False
+    request_id = b""
+    usage: Usage | None = None
+    on_bytes: Callable[[bytes], None] | None = None  # a tunnel's: what the client sends after its request
+    _chunked = False
+    _as_it_comes = False
+    _said_early = False
+    _late: bytearray | None = None  # a reply that is no stream, to a client that was promised one
+
     def __init__(self, request: Request, wire: Wire, extra: Headers) -> None:
         self.request = request
-        self.status: int | None = None
-        self.done = False
         self.on_gone: Callable[[], None] = _nothing
         self.on_pause: Callable[[], None] = _nothing
         self.on_resume: Callable[[], None] = _nothing
         self.on_done: Callable[[], None] = _nothing
-        self.on_bytes: Callable[[bytes], None] | None = None  # a tunnel's: what the client sends after its request
-        self.paused = False
         self._wire = wire
         self.extra = extra
-        self.usage: Usage | None = None
-        self.is_sized = False
-        self._chunked = False
-        self._as_it_comes = False
-        self._said_early = False
-        self._late: bytearray | None = None  # a reply that is no stream, to a client that was promised one
         self._silent = request.method == "HEAD"  # or a status that has no body
 
     def say(self, comment: str, headers: Headers) -> None:
