@@ -15,11 +15,11 @@ FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class BadRequest(Exception):
-    """A request that is not read on; nothing that follows it can be trusted."""
+    """A request that is not read on; nothing that follows it can be trusted. `path` is empty where none was read."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.status, self.code, self.message = status, code, message
+        self.status, self.code, self.message, self.path = status, code, message, ""
 
 
 class Listener(Protocol):
@@ -54,6 +54,12 @@ class RequestReader:
         self._url = b""
         self._headers: Headers = []
         self._body = bytearray()
+
+    @property
+    def path(self) -> str:
+        """The path of the request that has begun and is not whole, as far as it was read."""
+        target = origin_form(self._url, [], "")[0] if self.in_message else b""
+        return unquote(target.partition(b"?")[0].decode("latin-1"))
 
     def feed(self, data: bytes) -> None:
         """Reads what came; raises BadRequest."""
