@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http
 from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from stoker.gateway.late import late_event
@@ -69,6 +70,11 @@ def _nothing() -> None:
     return None
 
 
+def render_lines(headers: Headers) -> bytes:
+    """Returns headers as they are sent, each with its line's end."""
+    return b"%s: %s\r\n" * len(headers) % tuple(chain.from_iterable(headers))
+
+
 class Exchange:
     """Writes one reply. Whoever writes it may set the three callbacks to learn of the client."""
 
@@ -124,8 +130,7 @@ class Exchange:
         self.is_sized = length is not None
         bodiless = status in BODILESS
         self._silent = self._silent or bodiless
-        head = [b"HTTP/1.1 %d %s\r\n" % (status, REASONS.get(status, b"Unknown"))]
-        head += [b"%s: %s\r\n" % pair for pair in (*headers, *self.extra)]
+        head = [b"HTTP/1.1 %d %s\r\n" % (status, REASONS.get(status, b"Unknown")), render_lines(headers + self.extra)]
         if bodiless:
             pass
         elif length is not None:
@@ -155,9 +160,8 @@ class Exchange:
     def open_tunnel(self, headers: Headers, on_bytes: Callable[[bytes], None]) -> Callable[[bytes], None]:
         """Passes bytes on as they come from here on, both ways; returns what sends to the client."""
         self.status, self.on_bytes = 101, on_bytes
-        lines = [b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"]
-        lines += [b"%s: %s\r\n" % pair for pair in (*headers, *self.extra)]
-        self._wire.write(b"".join((*lines, b"\r\n")))
+        switched = b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"
+        self._wire.write(switched + render_lines(headers + self.extra) + b"\r\n")
         self._wire.hold(False)  # it was held back if it asked before its turn
         return self._wire.write
 
@@ -207,11 +211,13 @@ class Exchange:
         if not self.done:
             self.done = True
             self.on_gone()  # first: the engine is let go before somebody else's turn comes
-            self.on_done()
+            self._close()
 
     def _close(self) -> None:
         self.done = True
         self.on_done()
+        # Bodies are large: they are to go now, and not when the collector of cycles comes round.
+        self.on_gone = self.on_pause = self.on_resume = self.on_done = _nothing
 
     def reply(self, status: int, headers: Headers, body: bytes) -> None:
         """Sends a whole reply."""

@@ -10,7 +10,8 @@ SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
 LINE_LIMIT_BYTES = 8 * 1024
 CLOSING_LIMIT_BYTES = 1024 * 1024
 CRLF = b"\r\n"
-LAST_CHUNK = b"\r\n0\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+FULL_CHUNK = re.compile(rb"([1-9a-fA-F][0-9a-fA-F]{0,7})\r\n").match
 
 
 class BrokenFraming(Exception):
@@ -30,14 +31,12 @@ class Body(Protocol):
         """Returns what it carries, without framing; a body is either fed or decoded. Raises BrokenFraming."""
 
 
-def is_one_chunk(data: bytes) -> bool:
-    """Tells whether this is one whole chunk as engines write it, as most of all that ever comes is."""
-    return data.startswith(size_line(len(data))) and data.endswith(CRLF)
-
-
 @lru_cache(1024)
 def size_line(chunk_bytes: int) -> bytes:
-    """Returns the line with which a chunk begins that is so long, this line and its end included; no engine writes b"?"."""
+    """Returns the line with which a chunk begins that is so long, this line and its end included; no chunk begins with b"?".
+
+    What begins so and ends with CRLF is one whole chunk as engines write it, which most of all that ever comes is.
+    """
     for digits in range(1, 9):
         held_bytes = chunk_bytes - digits - 2 * len(CRLF)
         line = b"%x\r\n" % max(held_bytes, 0)
@@ -50,8 +49,8 @@ class ChunkedBody:
     """A body in chunks (RFC 9112, 7.1).
 
     A line that has not come whole is held back, and so is the last chunk until its trailers have come: a reply that breaks
-    off has not ended yet for whoever got what was passed on. `is_between`: nothing is under way or held back, so that what
-    `is_one_chunk` may be passed on without being fed.
+    off has not ended yet for whoever got what was passed on. `is_between`: nothing is under way or held back, so that a
+    whole chunk may be passed on without being fed.
     """
 
     def __init__(self) -> None:
@@ -64,12 +63,24 @@ class ChunkedBody:
 
     def feed(self, data: bytes) -> bytes:
         """Returns what may be passed on, chunk sizes and trailers included."""
-        if self.is_between and data.endswith(LAST_CHUNK) and is_one_chunk(data[: 2 - len(LAST_CHUNK)]):
-            self.done = True
+        if self.is_between and self._is_whole(data):
             return data
         passed = self._walk(data)
         self.is_between = not (self._left or self._held)
         return passed
+
+    def _is_whole(self, data: bytes) -> bool:
+        """Tells whether this is whole chunks as engines write them, and perhaps the last one without trailers."""
+        at, size = 0, len(data)
+        while at < size:
+            found = FULL_CHUNK(data, at)
+            if found is None:
+                self.done = data[at:] == LAST_CHUNK
+                return self.done
+            at = found.end() + int(found[1], 16) + len(CRLF)
+            if data[at - len(CRLF) : at] != CRLF:
+                return False
+        return True
 
     def _walk(self, data: bytes) -> bytes:
         if self._held:

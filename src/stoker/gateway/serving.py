@@ -42,7 +42,6 @@ class Errand:
         self.entry = entry
         self.asked = asked
         self.begun_at = asyncio.get_running_loop().time()
-        self.ticket: Ticket | None = None
         self.relay: Relay | None = None
 
 
@@ -172,7 +171,7 @@ class Serving:
         caller, entry, exchange = errand.caller, errand.entry, errand.exchange
         line = self._line(entry)
         claim = Claim(caller.name, caller.priority, caller.running, errand.asked.tokens)
-        errand.ticket = ticket = Ticket(claim, partial(self._take_turn, errand))
+        ticket = Ticket(claim, partial(self._take_turn, errand))
         ended = exchange.on_done
 
         def done() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stoker.gateway.exchange import Headers, Request
+from stoker.gateway.exchange import Headers, Request, render_lines
 from stoker.gateway.reply_head import HOP_BY_HOP
 from stoker.records import Endpoint
 
@@ -10,6 +10,7 @@ WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})  # as a rule; a l
 NOT_FORWARDED = HOP_BY_HOP | {
     b"host", b"authorization", b"content-length", b"expect", b"cookie", b"origin", b"x-api-key", b"x-request-id",
 }  # fmt: skip
+SWITCHING = [(b"connection", b"Upgrade"), (b"upgrade", b"websocket")]
 USUAL = frozenset({None, b"keep-alive", b"close"})
 
 
@@ -18,8 +19,8 @@ class Way:
 
     def __init__(self, endpoint: Endpoint, key: str) -> None:
         self.endpoint = endpoint
-        self._shown = b"host: %s:%d\r\nauthorization: Bearer %s" % (endpoint.host.encode(), endpoint.port, key.encode())
-        self._connection = b"connection: keep-alive" if endpoint.reuses_connections else b"connection: close"
+        self._shown = b"host: %s:%d\r\nauthorization: Bearer %s\r\n" % (endpoint.host.encode(), endpoint.port, key.encode())
+        self._connection = [(b"connection", b"keep-alive" if endpoint.reuses_connections else b"close")]
         self.identity: Headers = [
             (b"x-stoker-service", endpoint.service.encode()),
             (b"x-stoker-model", endpoint.model.encode()),
@@ -29,15 +30,15 @@ class Way:
 
     def render_head(self, request: Request, request_id: bytes) -> bytes:
         """Returns the head of a request as the engine gets it."""
-        lines = [b"%s %s HTTP/1.1" % (request.method.encode(), request.target or request.path.encode()), self._shown]
-        named = _named_by_connection(request)
-        lines += [b"%s: %s" % pair for pair in request.headers if pair[0] not in NOT_FORWARDED and pair[0] not in named]
-        lines.append(b"connection: Upgrade\r\nupgrade: websocket" if request.is_websocket else self._connection)
+        dropped = NOT_FORWARDED | named if (named := _named_by_connection(request)) else NOT_FORWARDED
+        kept = [pair for pair in request.headers if pair[0] not in dropped]
+        kept += SWITCHING if request.is_websocket else self._connection
         if request_id:
-            lines.append(b"x-request-id: " + request_id)
+            kept.append((b"x-request-id", request_id))
         if request.body or request.method not in WITHOUT_BODY:
-            lines.append(b"content-length: %d" % len(request.body))
-        return b"\r\n".join(lines) + b"\r\n\r\n"
+            kept.append((b"content-length", b"%d" % len(request.body)))
+        first = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), request.target or request.path.encode())
+        return b"".join((first, self._shown, render_lines(kept), b"\r\n"))
 
 
 def _named_by_connection(request: Request) -> frozenset[bytes]:
