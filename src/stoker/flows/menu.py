@@ -76,7 +76,7 @@ class Menu:
 
     def views(self) -> tuple[DoorView, ...]:
         """Returns the services that come or go by themselves."""
-        doors = self._config.doors.items()
+        doors = self.config.doors.items()
         return tuple(DoorView(name, one.on_demand, one.idle_s) for name, one in doors if one.on_demand or one.idle_s)
 
     def idle_limits_s(self) -> dict[str, float]:
