@@ -36,6 +36,11 @@ def test_a_chat_is_answered_however_it_is_sent(demo: Home, words: tuple[str, ...
     assert curl(demo, "/v1/chat/completions", *words, body=CHAT)["model"] == "stoker-demo"
 
 
+def test_a_chat_is_answered_by_what_curl_takes_for_a_proxy(demo: Home) -> None:
+    words = ("-x", demo.daemon.url, "--noproxy", "")  # it sends the whole address as the request's target then
+    assert curl(demo, "/v1/chat/completions", *words, body=CHAT)["model"] == "stoker-demo"
+
+
 def test_a_stream_ends_with_its_last_word(demo: Home) -> None:
     assert curl(demo, "/v1/chat/completions", "-N", body={**CHAT, "stream": True}).rstrip().endswith("data: [DONE]")
 

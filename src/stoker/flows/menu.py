@@ -11,7 +11,7 @@ from stoker.config import Config, read_config
 from stoker.door_tables import model_of
 from stoker.errors import StokerError
 from stoker.flows.filtering import check_filters
-from stoker.records import DoorSettings, QueueLimits, Wish
+from stoker.records import DoorSettings, DoorView, QueueLimits, Wish
 
 LOOK_S = 1.0
 NO_DOOR = DoorSettings()
@@ -73,6 +73,11 @@ class Menu:
             gateway.wait_s if door.wait_s is None else door.wait_s,
             door.tokens_in_flight,
         )
+
+    def views(self) -> tuple[DoorView, ...]:
+        """Returns the services that come or go by themselves."""
+        doors = self.config.doors.items()
+        return tuple(DoorView(name, one.on_demand, one.idle_s) for name, one in doors if one.on_demand or one.idle_s)
 
     def idle_limits_s(self) -> dict[str, float]:
         """Returns after how long each service is stopped that has a time-out of its own."""

@@ -93,7 +93,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
     keyring, meter = Keyring(keys.client, keys.control), Meter(recorder.note, metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
-    control = Control(paths, store, history, supervisor, idle, desk)
+    control = Control(paths, store, history, supervisor, menu, idle, desk)
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
     on_demand = OnDemand(menu, way)
     directory = Directory(supervisor.owners, menu, on_demand, history)

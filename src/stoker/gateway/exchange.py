@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import NamedTuple, Protocol
 
+from stoker.gateway.keyring import Denial
 from stoker.gateway.late import late_event
 from stoker.gateway.usage import Usage
 
@@ -86,6 +87,8 @@ class Exchange:
     request_id = b""
     usage: Usage | None = None
     on_bytes: Callable[[bytes], None] | None = None  # a tunnel's: what the client sends after its request
+    on_cut: Callable[[Denial], bool] | None = None  # says in the stream under way why it ends; returns whether it could
+    waits = False  # it was told to wait for a stream, and no reply has begun
     _chunked = False
     _as_it_comes = False
     _said_early = False
@@ -108,7 +111,7 @@ class Exchange:
         """
         if self.status is None:
             self.start(200, [(b"content-type", EVENTS), (b"cache-control", b"no-cache"), *headers], None)
-            self._said_early = True
+            self._said_early = self.waits = True
             # The head says nothing of a compressed body, so there must be none.
             plain = [pair for pair in self.request.headers if pair[0] != b"accept-encoding"]
             self.request = self.request._replace(headers=plain)
@@ -122,7 +125,7 @@ class Exchange:
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head; `length` None means a body of unknown length."""
         if self._said_early:
-            self.status = status
+            self.status, self.waits = status, False
             kind = dict(headers).get(b"content-type", b"")
             self._late = None if status == http.HTTPStatus.OK and kind.startswith(b"text/event-stream") else bytearray()
             return
@@ -196,6 +199,12 @@ class Exchange:
             self._close()
             self._wire.abort()
 
+    def break_off(self) -> None:
+        """Closes after what was written, and without the reply's end."""
+        if not self.done:
+            self._close()
+            self._wire.finish(False)
+
     def pause(self) -> None:
         """Tells whoever writes the reply to wait; whoever begins to write it later looks at `paused`."""
         self.paused = True
@@ -218,6 +227,7 @@ class Exchange:
         self.on_done()
         # Bodies are large: they are to go now, and not when the collector of cycles comes round.
         self.on_gone = self.on_pause = self.on_resume = self.on_done = _nothing
+        self.on_cut = None
 
     def reply(self, status: int, headers: Headers, body: bytes) -> None:
         """Sends a whole reply."""

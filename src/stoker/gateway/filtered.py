@@ -47,6 +47,7 @@ class FilteredExchange(Exchange):
         self._asks = False
         self.paused = inner.paused
         inner.on_gone, inner.on_pause, inner.on_resume = self.gone, self.pause, self.resume
+        inner.on_cut = lambda denial: self.on_cut is not None and self.on_cut(denial)
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head, or keeps it until the length is known; a later one takes the place of one that was kept."""

@@ -37,7 +37,7 @@ class Caller(NamedTuple):
 
 
 class Denial(NamedTuple):
-    """Why somebody is not let in, as OpenAI's clients understand it."""
+    """Why somebody is not let in, or a reply ends before its time, as OpenAI's clients understand it."""
 
     status: int
     code: str

@@ -60,14 +60,23 @@ class Meter:
         """Ends what runs under a key, engines included, and never as if it were whole; returns how many that were."""
         exchanges = list(reversed(self._running[name]))  # else the end of one would let the next one begin
         for exchange in exchanges:
-            exchange.on_gone()
-            if exchange.done:
-                continue
-            if exchange.status is None:
-                refuse_denied(exchange, Denial(401, "revoked_api_key", f"The key `{name}` was revoked."))
-            else:
-                exchange.abort()
+            _cut(exchange, Denial(401, "revoked_api_key", f"The key `{name}` was revoked."))
         return len(exchanges)
+
+
+def _cut(exchange: Exchange, denial: Denial) -> None:
+    is_begun = exchange.status is not None and not exchange.waits
+    # To one who does not read nothing is said: it would keep the connection.
+    is_told = is_begun and not exchange.paused and exchange.on_cut is not None and exchange.on_cut(denial)
+    exchange.on_gone()
+    if exchange.done:
+        return
+    if not is_begun:
+        refuse_denied(exchange, denial)
+    elif is_told:
+        exchange.break_off()
+    else:
+        exchange.abort()
 
 
 def refuse_denied(exchange: Exchange, denial: Denial) -> None:

@@ -6,6 +6,7 @@ import asyncio
 
 from stoker.gateway.exchange import Exchange
 from stoker.gateway.framing import BrokenFraming, ChunkedBody, OpenBody
+from stoker.gateway.keyring import Denial
 from stoker.gateway.passage import Passage, Tunnel
 from stoker.gateway.pool import EngineConnection, Pool
 from stoker.gateway.refusals import error_event, refuse
@@ -31,7 +32,7 @@ class Relay(asyncio.Protocol):
         self._held = b""
         self._heard_at = self._now()
         self.passage: Passage | None = None
-        exchange.on_gone = self.abort
+        exchange.on_gone, exchange.on_cut = self.abort, self._tell
 
     def begin(self) -> bool:
         """Sends the request on a connection that is there; returns whether one was."""
@@ -169,11 +170,18 @@ class Relay(asyncio.Protocol):
             return
         if exchange.status is None or self._reply is None:  # a client that waited for the start has a head already
             refuse(exchange, status, code, message, kind="engine_error")
-        elif self._reply is not None and self._reply.is_stream and exchange.end_chunks(_closing(self._reply)):
-            exchange.write(error_event(exchange.request.path, message, code))
+        elif self._tell(Denial(status, code, message, "engine_error")):
             exchange.end()
         else:
             exchange.abort()
+
+    def _tell(self, denial: Denial) -> bool:
+        """Says in the stream under way why it ends, where its framing allows; returns whether it does."""
+        exchange, reply = self._exchange, self._reply
+        if reply is None or not reply.is_stream or not exchange.end_chunks(_closing(reply)):
+            return False
+        exchange.write(error_event(exchange.request.path, denial))
+        return True
 
 
 def _closing(reply: ReplyHead) -> bytes | None:

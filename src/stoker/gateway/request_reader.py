@@ -8,17 +8,18 @@ from urllib.parse import unquote
 import httptools
 
 from stoker.gateway.exchange import Headers, Request
+from stoker.gateway.target import origin_form
 
 HEAD_LIMIT_BYTES = 64 * 1024
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class BadRequest(Exception):
-    """A request that is not read on; nothing that follows it can be trusted."""
+    """A request that is not read on; nothing that follows it can be trusted. `path` is empty where none was read."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.status, self.code, self.message = status, code, message
+        self.status, self.code, self.message, self.path = status, code, message, ""
 
 
 class Listener(Protocol):
@@ -53,6 +54,12 @@ class RequestReader:
         self._url = b""
         self._headers: Headers = []
         self._body = bytearray()
+
+    @property
+    def path(self) -> str:
+        """The path of the request that has begun and is not whole, as far as it was read."""
+        target = origin_form(self._url, [], "")[0] if self.in_message else b""
+        return unquote(target.partition(b"?")[0].decode("latin-1"))
 
     def feed(self, data: bytes) -> None:
         """Reads what came; raises BadRequest."""
@@ -152,11 +159,14 @@ class RequestReader:
 
     def _request(self) -> Request:
         parser, offers = self._parser, self._parser.should_upgrade()
-        target, _, query = self._url.partition(b"?")
+        url, headers = self._url, self._headers
+        if not url.startswith(b"/"):
+            url, headers = origin_form(url, headers, parser.get_http_version())
+        target, _, query = url.partition(b"?")
         keep_alive = parser.should_keep_alive() and not offers
         return Request(
-            parser.get_method().decode(), unquote(target.decode("latin-1")), query, self._headers, self._body,
-            parser.get_http_version(), keep_alive, self._url, offers and self._offers_websocket(),
+            parser.get_method().decode(), unquote(target.decode("latin-1")), query, headers, self._body,
+            parser.get_http_version(), keep_alive, url, offers and self._offers_websocket(),
         )  # fmt: skip
 
     def _offers_websocket(self) -> bool:

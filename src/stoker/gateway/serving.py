@@ -18,7 +18,7 @@ from stoker.gateway.filtered import filter_exchange
 from stoker.gateway.keyring import Caller, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
-from stoker.gateway.on_demand import find_or_refuse, name_real_model, refuse_unready, refuse_unstarted
+from stoker.gateway.on_demand import find_or_refuse, name_real_model, refuse_full, refuse_unready, refuse_unstarted
 from stoker.gateway.patience import Patience, wait_limit_s
 from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import refuse
@@ -30,7 +30,6 @@ from stoker.gateway.token_count import count_tokens
 from stoker.gateway.way import Way
 from stoker.records import Endpoint
 
-RETRY_BUSY_S = 5
 Spawn = Callable[[Coroutine[None, None, None], Exchange], None]
 
 
@@ -60,6 +59,7 @@ class Serving:
         self._pool, self._silence = Pool(), Silence(config.engine_silence_limit_s)
         self._lines: dict[str, Line] = {}
         self._ways: dict[str, Way] = {}
+        self._awaiting: Counter[str] = Counter()
         self._said_tokens: Counter[str] = Counter()
         self._relays: defaultdict[str, set[Relay]] = defaultdict(set)
         self._heard_at: defaultdict[str, float] = defaultdict(float)
@@ -139,6 +139,10 @@ class Serving:
     async def _await_start(self, errand: Errand, limit_s: float) -> None:
         """Waits with the client until the service is READY, or says after a while for when it may come again."""
         exchange, entry = errand.exchange, errand.entry
+        if (waiting := self._awaiting[entry.service]) >= max(1, entry.limits.waiting):  # the first one starts the service
+            refuse_full(exchange, entry, f"{waiting} requests wait for it to start")
+            return
+        self._awaiting[entry.service] += 1
         patience = Patience(exchange, errand.asked.is_stream, self._config.wait_comment_s, lambda: self._now(entry))
         try:
             async with asyncio.timeout(limit_s):
@@ -153,6 +157,8 @@ class Serving:
             errand.entry = self._now(entry)
             if not exchange.done:
                 self._line_up(errand)
+        finally:
+            self._awaiting[entry.service] -= 1
 
     def _now(self, entry: Entry) -> Entry:
         """Returns what is known of a service now, under the name that was asked for."""
@@ -175,9 +181,7 @@ class Serving:
 
         exchange.on_done = done
         if not line.enter(ticket):
-            headers = [(b"retry-after", str(RETRY_BUSY_S).encode()), (b"x-stoker-service", entry.service.encode())]
-            message = f"`{entry.model}` is busy: {line.why_waiting(claim)}, and no more may wait (waiting in stoker.toml)."
-            refuse(exchange, 429, "queue_full", message, kind="rate_limit_error", headers=headers)
+            refuse_full(exchange, entry, line.why_waiting(claim))
 
     def _line(self, entry: Entry) -> Line:
         places = Places(entry.limits.running, entry.limits.waiting, entry.limits.tokens)
