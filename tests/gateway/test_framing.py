@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.gateway.framing import CLOSING_LIMIT_BYTES, LINE_LIMIT_BYTES, BrokenFraming, ChunkedBody, OpenBody, SizedBody, size_line
+from stoker.gateway.framing import (
+    CLOSING_LIMIT_BYTES,
+    LINE_LIMIT_BYTES,
+    BrokenFraming,
+    ChunkedBody,
+    OpenBody,
+    SizedBody,
+    size_line,
+)
 
 PIECES = st.lists(st.binary(min_size=1, max_size=40) | st.sampled_from([b"\r\n", b"0\r\n\r\n", b"5\r\n"]), max_size=6)
 TRAILERS = st.sampled_from([b"", b"x: y\r\n", b"x: y\r\nz: 0\r\n"])
