@@ -66,7 +66,7 @@ def test_a_tool_is_called_with_arguments_that_fit_its_schema(client: Mistral) ->
 
 
 def test_a_client_that_leaves_a_stream_ends_its_request_at_the_engine(demo: Home, client: Mistral) -> None:
-    with cut_short(demo, "demo"):
-        with client.chat.stream(model=MODEL, messages=HELLO, response_format=LONG, temperature=0) as events:
-            next(iter(events))
-            assert requests_running(demo, "demo") == 1
+    endless = client.chat.stream(model=MODEL, messages=HELLO, response_format=LONG, temperature=0)
+    with cut_short(demo, "demo"), endless as events:
+        next(iter(events))
+        assert requests_running(demo, "demo") == 1

@@ -15,7 +15,8 @@ from home import Home, wait_for
 
 PYTHON = os.environ.get("STOKER_CLIENTS", "")
 SCHEMATHESIS = (
-    "--checks", "not_a_server_error,response_schema_conformance,content_type_conformance", "--max-examples", "40",
+    # Left out: what fits a type may be refused all the same, and OPTIONS names more methods than a path takes.
+    "--checks", "all", "--exclude-checks", "positive_data_acceptance,allow_header_conformance", "--max-examples", "40",
     "--phases", "examples,coverage,fuzzing", "--request-timeout", "60", "--suppress-health-check", "all", "--seed", "1",
     "--no-color",
 )  # fmt: skip
@@ -87,7 +88,7 @@ def test_schemathesis_finds_no_fault_in_what_the_api_says_of_itself(home: Home, 
     argv = (
         str(Path(PYTHON).with_name("schemathesis")), "run", str(document), "--url", daemon.url, *SCHEMATHESIS,
         "--include-path-regex" if is_control else "--exclude-path-regex", "^/api/", "--exclude-path", "/api/stop",
-        "-H", f"authorization: Bearer {key}",
+        "-H", f"Authorization: Bearer {key}",  # in this spelling, in which it is left out to see whether a key is asked for
     )  # fmt: skip
     done = subprocess.run(argv, capture_output=True, text=True, timeout=500, cwd=home.folder)
     assert done.returncode == 0, done.stdout + done.stderr

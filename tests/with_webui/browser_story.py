@@ -1,4 +1,4 @@
-"""Played by the Python of tools/make-open-webui: a person opens Open WebUI in Chromium, picks the model and chats."""
+"""Played by the Python of tools/make-clients: a person opens Open WebUI in Chromium, picks the model and chats."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import sys
 
 from playwright.sync_api import sync_playwright
 
-url, chromium, picture = sys.argv[1:]
-QUESTION = "Who are you?"
+url, chromium, picture, question = sys.argv[1:]
 
 with sync_playwright() as play:
     browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -22,9 +21,9 @@ with sync_playwright() as play:
     models = page.locator("[role='option'], [role='menuitemradio'], [aria-roledescription='model-item']").all_inner_texts()
     page.keyboard.press("Escape")
     page.locator("#chat-input").click()
-    page.keyboard.type(QUESTION)
+    page.keyboard.type(question)
     page.keyboard.press("Enter")
-    page.locator(".chat-assistant").filter(has_text="Stoker").wait_for()
+    page.get_by_role("button", name="Regenerate").wait_for()  # is offered when an answer, or an error, is whole
     answer = page.locator(".chat-assistant").last.inner_text()
     page.screenshot(path=picture)
     browser.close()
