@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import openai
 import pytest
 
 from home import LIMIT_S, Home, wait_for
@@ -75,9 +76,18 @@ def is_answering(url: str) -> bool:
         return False
 
 
+def whole_answer(home: Home) -> str | None:
+    """Returns what the model answers where its answer is not streamed."""
+    with openai.OpenAI(base_url=f"{home.daemon.url}/v1", api_key=home.daemon.key, max_retries=0) as client:
+        asked = client.chat.completions.create(
+            model="stoker-demo", messages=[{"role": "user", "content": QUESTION}], temperature=0
+        )
+    return asked.choices[0].message.content
+
+
 def test_a_person_is_offered_the_model_and_given_its_answer(home: Home) -> None:
     home.run("up")
-    expected = home.run("ask", QUESTION, "--temperature", "0").stdout.strip()
+    expected = whole_answer(home)
     with open_webui(home) as url:
         story = str(Path(__file__).with_name("browser_story.py"))
         argv = [PYTHON, story, url, CHROMIUM, str(home.folder / "webui.png"), QUESTION]
