@@ -37,6 +37,7 @@ class FilteredExchange(Exchange):
         # The reply has to be one that can be read.
         headers = [pair for pair in inner.request.headers if pair[0] != b"accept-encoding"]
         super().__init__(inner.request._replace(headers=headers), _Onward(inner), inner.extra)
+        self.request_id = inner.request_id
         self._inner = inner
         self._parts = parts
         self._count = count
