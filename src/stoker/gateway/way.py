@@ -11,7 +11,7 @@ NOT_FORWARDED = HOP_BY_HOP | {
     b"host", b"authorization", b"content-length", b"expect", b"cookie", b"origin", b"x-api-key", b"x-request-id",
 }  # fmt: skip
 SWITCHING = [(b"connection", b"Upgrade"), (b"upgrade", b"websocket")]
-USUAL = frozenset({None, b"keep-alive", b"close"})
+USUAL = ([b"keep-alive"], [b"close"])
 
 
 class Way:
@@ -43,7 +43,7 @@ class Way:
 
 def _named_by_connection(request: Request) -> frozenset[bytes]:
     """Returns the headers that are for this hop alone because `Connection` names them (RFC 9110, 7.6.1)."""
-    if request.header(b"connection") in USUAL:
+    said = [value.lower() for name, value in request.headers if name == b"connection"]
+    if not said or said in USUAL:
         return frozenset()
-    said = b",".join(value for name, value in request.headers if name == b"connection")
-    return frozenset(word.strip().lower() for word in said.split(b","))
+    return frozenset(word.strip() for word in b",".join(said).split(b","))
