@@ -30,7 +30,7 @@ class GatewayMetrics:
         )  # fmt: skip
         self._substituted = Counter(
             "stoker_gateway_substituted_answers",
-            "Answers that named another model than the one that was asked for, and times that an engine had not counted some.",
+            "Answers that named another model than was asked for, and times that an engine had not counted some.",
             registry=self.registry,
         )  # fmt: skip
         build = Gauge("stoker_build_info", "1, with the version of Stoker.", ["version"], registry=self.registry)
