@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import urllib.request
 
-from engine_metrics import tokens_generated
+from engine_metrics import read_counter
 from home import Home, wait_for
 
 HELLO = [{"role": "user", "content": "Who are you?"}]
@@ -59,4 +59,4 @@ def test_answers_that_their_engine_did_not_count_are_told_of_and_those_of_honest
     found = errors(home)
     assert len(found) >= ROUNDS
     assert [line for line in found if "service=liar was asked for liar, and its answers said " not in line] == []
-    assert tokens_generated(home, "demo") > 0
+    assert read_counter(home, "demo", "tokens_predicted_total") > 0

@@ -113,11 +113,12 @@ class Door:
         if exchange.request.method == "OPTIONS":
             answer_options(exchange)
         elif path == "/health":
-            exchange.reply(200, [JSON], b'{"status":"ok"}')
+            if _takes(exchange, "GET", "HEAD"):
+                exchange.reply(200, [JSON], b'{"status":"ok"}')
         elif path in BY_MODEL or path.startswith(("/v1/", SERVICE, UPSTREAM)) or path == "/running":
             self._answer_client(exchange, path)
         elif path == "/metrics":
-            if self._is_allowed(exchange, "metrics"):
+            if self._is_allowed(exchange, "metrics") and _takes(exchange, "GET", "HEAD"):
                 exchange.reply(200, [(b"content-type", self._metrics.content_type)], self._metrics.render())
         elif self._is_allowed(exchange, "control"):
             self._spawn(run_app(self._app, exchange), exchange)
