@@ -25,7 +25,7 @@ NAMED_BY = ("--from", "--spec", "-p", "--package")
 
 
 class Download(NamedTuple):
-    """A package that is looked up at each start: its program, the words that the program gets, and how to install it once."""
+    """A package that is looked up at each start: its program, the words that this gets, and how to install it once."""
 
     package: str
     program: str
@@ -34,7 +34,7 @@ class Download(NamedTuple):
 
 
 def split_command(command: object, args: object) -> tuple[str, ...]:
-    """Returns the words that a client starts: the command, split as a shell would where it is one text, and its arguments."""
+    """Returns the words that a client starts: the command, split as a shell would where it is one text, and the rest."""
     words = (
         shlex.split(command) if isinstance(command, str) else list(map(str, command)) if isinstance(command, list) else []
     )

@@ -1,4 +1,4 @@
-"""Says what a client's file means by the rules' names: `client_host`, `client_base`, `client_port`, `client_model`, `client_key`."""
+"""Says by the rules' names what a client's file means: whom it asks, for which model, with which key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import SplitResult, urlsplit
 
-from stoker.clients import Client
 from stoker.plan.secrets import HIDDEN
 from stoker.records import ClientFact, ClientUse, GatewayHere, Scalar, ServedModel, Written
 from stoker.rules.compare import Value
@@ -42,7 +41,7 @@ class Ground(Mapping[str, Value]):
         return len(self._values)
 
 
-def facts_of(use: ClientUse, client: Client, gateway: GatewayHere, ports: Ports, is_open: bool) -> tuple[ClientFact, ...]:
+def facts_of(use: ClientUse, gateway: GatewayHere, ports: Ports, is_open: bool) -> tuple[ClientFact, ...]:
     """Returns what one use says; `is_open`: others on this machine may read the file."""
     return (*_address(use, gateway, ports), *_model(use, gateway), *_key(use, is_open), *use.facts)
 

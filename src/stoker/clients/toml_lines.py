@@ -115,8 +115,9 @@ def _parts(key: str) -> str:
 
 def _blocks(headers: list[tuple[str, int]], lines: list[str]) -> Iterator[Block]:
     """Each table up to the next; comments and blank lines right before a header belong to that one."""
-    for (path, first), following in zip(headers, [*headers[1:], ("", len(lines) + 1)], strict=True):
-        last = following[1] - 1
+    ends = [number - 1 for _, number in headers[1:]] + [len(lines)]
+    for (path, first), end in zip(headers, ends[-len(headers) :], strict=True) if headers else ():
+        last = end
         while last > first and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
             last -= 1
         yield Block(path, first, last)

@@ -6,7 +6,6 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from stoker.clients.mcp_servers import find_download
 from stoker.errors import StokerError
@@ -27,10 +26,9 @@ def time_starts(servers: Iterable[McpServer], environment: Mapping[str, str] = o
 
 async def _start(server: McpServer, environment: Mapping[str, str]) -> McpStart:
     own = {name: environment[name] for name in HANDED_ON if name in environment} | dict(server.environment)
-    folder = str(Path(server.folder).expanduser()) if server.folder else None
     begun_s = time.monotonic()
     try:
-        async with running(server.argv, own, folder, f"mcp-check/{os.getpid()}/{server.place}") as piped:
+        async with running(server.argv, own, server.folder, f"mcp-check/{os.getpid()}/{server.place}") as piped:
             async with asyncio.timeout(max(server.startup_limit_s, PATIENCE_S)):
                 ready_s, tools = await time_to_ready(piped, begun_s)
         return McpStart(server.name, round(ready_s, 2), tools)

@@ -70,6 +70,7 @@ class ServedModel(Record, frozen=True):
     """A model of this machine's gateway as its clients need to know it; `context_tokens` None is unknown."""
 
     name: str
+    service: str
     context_tokens: int | None = None
     is_ready: bool = False
 

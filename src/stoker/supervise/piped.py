@@ -1,4 +1,4 @@
-"""Runs a program that speaks over its input and output, line by line, bounded in time and bytes, and ends it with its children."""
+"""Runs a program that speaks in lines over its input and output, bounded in bytes, and ends it with its children."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ async def running(
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
     except (OSError, ValueError) as problem:
-        raise StokerError(f"`{argv[0]}` could not be started", why=getattr(problem, "strerror", None) or str(problem)) from problem
+        raise StokerError(
+            f"`{argv[0]}` could not be started", why=getattr(problem, "strerror", None) or str(problem)
+        ) from problem
     piped = Piped(process)
     async with asyncio.TaskGroup() as tasks:
         listener = tasks.create_task(piped.listen())

@@ -1,5 +1,7 @@
 """Continue, in editors: `~/.continue/config.yaml`."""
 
+# ruff: noqa: N999 - a client's file is named after the client, and clients are only ever imported by their text
+
 from __future__ import annotations
 
 from stoker.clients import KEY_VARIABLE, Client, Needs, Rendered
@@ -38,11 +40,10 @@ def render(needs: Needs) -> Rendered:
     settings = (
         ClientSetting("apiKey", f"secrets.{KEY_VARIABLE}", f"put {KEY_VARIABLE}=KEY into ~/.continue/.env (mode 0600): the "
                       "configuration itself is often shared"),
-        ClientSetting("capabilities", "tool_use", "Continue guesses from the model's name, and puts the tools into the prompt as "
-                      "text where it does not know it; leave it out if the engine has no tool parser"),
+        ClientSetting("capabilities", "tool_use", "Continue guesses from the model's name, and puts tools into the prompt "
+                      "as text where it does not know it; leave it out if the engine has no tool parser"),
         ClientSetting("contextLength", "the model's own", "Continue cuts what it sends to a guess of its own otherwise"),
-        ClientSetting("roles", "chat, edit, apply", "autocomplete asks at each key stroke, which one engine for all is too slow "
-                      "for"),
+        ClientSetting("roles", "chat, edit, apply", "autocomplete asks at each key stroke; one engine is too slow for that"),
     )  # fmt: skip
     return Rendered("~/.continue/config.yaml", text, settings)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from stoker.clients import KEY_VARIABLE, Client, Needs, Rendered
 from stoker.plan.written.litellm import FALLBACKS
 from stoker.plan.written.table import Table
@@ -22,13 +24,20 @@ def read(text: str, name: str) -> tuple[ClientUse, ...]:
     settings = [top.table(section) for section in SECTIONS]
     odd = [*_fallbacks(settings, tree), *_drops([*settings, *entries], tree), *_retries(settings, len(entries), tree)]
     master = _written(top.table("general_settings"), "master_key", tree)
-    return (*(_use(entry, tree) for entry in entries), ClientUse(key=master, facts=tuple(odd)))
+    uses = [*(_use(entry, tree) for entry in entries), ClientUse(key=master, facts=tuple(odd))]
+    return tuple(msgspec.structs.replace(one, facts=(*one.facts, *_literal(one.key))) for one in uses)
 
 
 def _use(entry: Table, tree: Tree) -> ClientUse:
     model = _written(entry, "model", tree)
     served = Written(model.value.partition("/")[2] or model.value, model.path, model.line) if model else None
     return ClientUse(_written(entry, "api_base", tree), _written(entry, "api_key", tree), served)
+
+
+def _literal(key: Written | None) -> Iterator[ClientFact]:
+    """A key that is written as a shell's variable, which LiteLLM does not look up."""
+    if key and key.value.startswith("$"):
+        yield ClientFact("client_key", "shell", key.line, f"`{key.path}` is {key.value}")
 
 
 def _written(table: Table, key: str, tree: Tree) -> Written | None:
@@ -68,11 +77,10 @@ def render(needs: Needs) -> Rendered:
         f"general_settings:\n  master_key: os.environ/{MASTER}\n"
     )
     settings = (
-        ClientSetting("fallbacks", "none", "a fallback answers from another model when this one answers 400, and no client is "
-                      "told (router-silent-failover)"),
-        ClientSetting("drop_params", "false", "true leaves out of requests what LiteLLM takes for unknown, such as tools, in "
-                      "silence"),
-        ClientSetting("num_retries", "0", "there is one engine: a slow request would be sent again while the first still runs"),
+        ClientSetting("fallbacks", "none", "a fallback answers from another model when this one answers 400, and no "
+                      "client is told (router-silent-failover)"),
+        ClientSetting("drop_params", "false", "true leaves out of requests what LiteLLM takes for unknown, in silence"),
+        ClientSetting("num_retries", "0", "there is one engine: a slow request is sent again while the first still runs"),
         ClientSetting("request_timeout", "900", "as long as the gateway waits for a silent engine (engine_silence_limit_s)"),
         ClientSetting("api_key", f"os.environ/{KEY_VARIABLE}", "LiteLLM's own form; `${...}` stays text there"),
     )  # fmt: skip

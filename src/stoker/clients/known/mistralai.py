@@ -26,8 +26,8 @@ def render(needs: Needs) -> Rendered:
     settings = (
         ClientSetting("server_url", needs.root, "without /v1: the library's own paths begin with it"),
         ClientSetting("retries", "none", "as the library does by itself; one engine is asked once"),
-        ClientSetting("reasoning_effort", "high or none", "Mistral Small 4 knows no other value; SGLang passes over the rest in "
-                      "silence (mistral4-reasoning-effort-high-none)"),
+        ClientSetting("reasoning_effort", "high or none", "Mistral Small 4 knows no other value; SGLang passes over the "
+                      "rest in silence (mistral4-reasoning-effort-high-none)"),
     )  # fmt: skip
     return Rendered("your program", text, settings)
 

@@ -42,19 +42,20 @@ def render(needs: Needs) -> Rendered:
     text = (
         "# open-webui.env, mode 0600. The key comes from the gateway's file and stands in no command line:\n"
         f'#   OPENAI_API_KEY="$(cat {needs.key_file})" docker run -d --name open-webui --network host \\\n'
-        "#     --env-file open-webui.env -e OPENAI_API_KEY -v open-webui:/app/backend/data ghcr.io/open-webui/open-webui:main\n"
+        "#     --env-file open-webui.env -e OPENAI_API_KEY -v open-webui:/app/backend/data \\\n"
+        "#     ghcr.io/open-webui/open-webui:main\n"
         f"OPENAI_API_BASE_URL={needs.url}\nENABLE_PERSISTENT_CONFIG=false\nENABLE_OLLAMA_API=false\nHOST=127.0.0.1\nPORT=8080\n"
         f"TASK_MODEL_EXTERNAL={needs.model}\nENABLE_TITLE_GENERATION=false\nENABLE_TAGS_GENERATION=false\n"
         "ENABLE_FOLLOW_UP_GENERATION=false\n"
     )
     settings = (
-        ClientSetting("--network host", "", "the gateway listens on loopback, which a container of its own network cannot reach"),
+        ClientSetting("--network host", "", "the gateway listens on loopback, which no other network reaches"),
         ClientSetting("HOST", "127.0.0.1", "on the host's network it otherwise listens on all addresses, port 8080"),
-        ClientSetting("ENABLE_PERSISTENT_CONFIG", "false", "address and key are otherwise kept in its database at the first start, "
-                      "and what you change here later is passed over"),
+        ClientSetting("ENABLE_PERSISTENT_CONFIG", "false", "address and key are otherwise kept in its database at the first "
+                      "start, and what you change here later is passed over"),
         ClientSetting("ENABLE_OLLAMA_API", "false", "it otherwise asks for an Ollama that is not there, and waits for it"),
-        ClientSetting("ENABLE_TITLE_GENERATION and the two below", "false", "each chat otherwise asks the same engine three times "
-                      "more"),
+        ClientSetting("ENABLE_TITLE_GENERATION, and the two below", "false",
+                      "each chat otherwise asks the same engine thrice more"),
     )  # fmt: skip
     return Rendered("open-webui.env", text, settings)
 

@@ -26,9 +26,7 @@ def render(needs: Needs) -> Rendered:
     )
     settings = (
         ClientSetting("base_url", needs.url, "with /v1: the library adds /chat/completions and the like to it"),
-        ClientSetting(
-            "max_retries", "0", "two by itself: a request that took too long is sent again while the first still runs"
-        ),
+        ClientSetting("max_retries", "0", "two by itself: a slow request is sent again while the first still runs"),
         ClientSetting("timeout", "900", "600 s by itself; the gateway gives a silent engine up after 900 s"),
         ClientSetting("OPENAI_BASE_URL, OPENAI_API_KEY", "", "the same for programs whose text you cannot change"),
     )

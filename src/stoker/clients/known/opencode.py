@@ -39,8 +39,9 @@ def _providers(top: Table, form: tuple[str, str, str], tree: Tree) -> Iterator[C
             ClientFact("client_lacks", "package", tree.line(provider.path), f"`{provider.path}` has no `{package}`"),
         )  # fmt: skip
         key = _written(provider.table(options), "apiKey", tree)
-        models = [_model(provider.table("models"), model, tree) for model in provider.table("models").values]
-        yield from (ClientUse(base, key, model, facts) for model in models or [None])
+        listed = provider.table("models")
+        models = [_model(listed, model, tree) for model in listed.values]
+        yield from (ClientUse(base, key, model, facts) for model in models)
 
 
 def _model(models: Table, key: str, tree: Tree) -> Written:
@@ -69,9 +70,9 @@ def render(needs: Needs) -> Rendered:
     settings = (
         ClientSetting("npm", PACKAGE, "V1 takes it by itself where it is not said, V2 refuses the provider then"),
         ClientSetting("apiKey", "{file:...}", "opencode reads the key from the gateway's own file; {env:NAME} does too"),
-        ClientSetting("small_model", name, "titles are otherwise asked of a model in the cloud, with your prompt in the request"),
-        ClientSetting("limit", "the model's own", "opencode sums a session up before it is full; it cannot know a local model's "
-                      "limit by itself"),
+        ClientSetting("small_model", name, "titles are otherwise asked of a model in the cloud, with your prompt"),
+        ClientSetting("limit", "the model's own", "opencode sums a session up before it is full; it cannot know a "
+                      "local model's limit by itself"),
     )  # fmt: skip
     return Rendered("~/.config/opencode/opencode.json", json.dumps(tree, indent=2) + "\n", settings)
 

@@ -1,4 +1,4 @@
-"""OpenHands: its `config.toml` (the versions before the agent SDK), or `LLM_*` variables; its newer settings are typed in."""
+"""OpenHands: its `config.toml` (versions before the agent SDK), or `LLM_*` variables; newer settings are typed in."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def render(needs: Needs) -> Rendered:
                       "OpenAI's protocol; in the settings page it is Advanced, Custom Model"),
         ClientSetting("--override-with-envs", "", "the command passes the variables over without it; the versions with a "
                       "config.toml read them by themselves"),
-        ClientSetting(EXTENSIONS, "false", "messages of one role in a row otherwise, which Mistral's templates refuse; versions "
-                      'on the agent SDK have no such switch: there, give the service filters = ["merge-turns"]'),
-        ClientSetting("--network host", "", "in a container 127.0.0.1 is the container itself; the gateway listens on the host's"),
+        ClientSetting(EXTENSIONS, "false", "messages of one role in a row otherwise, which Mistral's templates refuse; "
+                      'versions on the agent SDK have no such switch: give the service filters = ["merge-turns"]'),
+        ClientSetting("--network host", "", "in a container 127.0.0.1 is the container itself, and no gateway is there"),
     )  # fmt: skip
     return Rendered("your shell, or its settings page", text, settings)
 

@@ -5,6 +5,7 @@ Read in the sources of 2.7.2, 2.18.4 and 3.0.2, and watched with each of them: s
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -16,6 +17,7 @@ from stoker.records import ClientFact, ClientSetting, ClientUse, McpServer, McpT
 
 STARTUP_LIMIT_S = 10.0
 COMPACT_AT = 0.8  # of the context: Vibe sums up when it comes there, and its own value is far beyond a local model's
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # anything else in `api_key_env_var` is a key, put there by mistake
 TRANSPORTS: tuple[McpTransport, ...] = ("stdio", "http", "streamable-http")
 
 
@@ -30,7 +32,9 @@ def _models(top: Table, lines: Lines) -> Iterator[ClientUse]:
     for model in top.tables("models"):
         provider = providers.get(model.text("provider"))
         base = _written(provider, "api_base", lines) if provider else None
-        yield ClientUse(base, _written(provider, "api_key_env_var", lines), _written(model, "name", lines))
+        key = _written(provider, "api_key_env_var", lines)
+        is_name = key is not None and VARIABLE.fullmatch(key.value)
+        yield ClientUse(base, None if is_name else key, _written(model, "name", lines))
 
 
 def _written(table: Table | None, key: str, lines: Lines) -> Written | None:
@@ -101,13 +105,13 @@ def render(needs: Needs) -> Rendered:
         f'[[models]]\nname = "{needs.model}"\nprovider = "stoker"\nalias = "stoker"\n{compact}'
     )
     settings = (
-        ClientSetting("api_key_env_var", KEY_VARIABLE, "the name of a variable, never the key: the file is read by every tool "
-                      f"that reads your settings; put {KEY_VARIABLE}=KEY into ~/.vibe/.env (mode 0600) or export it"),
+        ClientSetting("api_key_env_var", KEY_VARIABLE, "the name of a variable, never the key itself; export it, or put "
+                      f"{KEY_VARIABLE}=KEY into ~/.vibe/.env (mode 0600)"),
         ClientSetting("backend", "generic", "the other one, mistral, speaks to Mistral's own service"),
         ClientSetting("auto_compact_threshold", str(int(context * COMPACT_AT)) if context else "80 % of the context",
-                      "Vibe's own value is beyond a local model's context, so a long session would end in a 400"),
-        ClientSetting("context", "at least 16,384 tokens", "its first request alone took 11,260 tokens with 2.7.2, 13,336 with "
-                      "2.18.4 and 13,472 with 3.0.2"),
+                      "Vibe's own value is beyond a local model's context: a long session ends in a 400"),
+        ClientSetting("context", "at least 16,384 tokens", "its first request alone took 11,260 tokens with 2.7.2, 13,336 "
+                      "with 2.18.4 and 13,472 with 3.0.2 (vibe-prompt-13k-tokens)"),
     )  # fmt: skip
     return Rendered("~/.vibe/config.toml", text, settings)
 
