@@ -1,4 +1,4 @@
-"""Every client: what it is told is what its own reader takes for right, and each fault in its file is found where it stands."""
+"""Every client: its reader takes what it is told for right, and each fault in its file is found where it stands."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ KEY = "sk-stoker-Zm9vYmFyYmF6cXV4"
 
 
 def check(
-    client: str, text: str, *, file: str = "", here: GatewayHere = HERE, is_open: bool = False, ports: dict[int, str] | None = None,
-    **behind: Value,
+    client: str, text: str, *, file: str = "", here: GatewayHere = HERE, is_open: bool = False,
+    ports: dict[int, str] | None = None, **behind: Value,
 ) -> list[Finding]:  # fmt: skip
     """Returns the findings on a text; `behind` is what is known of the engine that answers."""
     one, name = find(client), file or FILES.get(client, "file")
@@ -61,7 +61,7 @@ def test_each_fault_of_an_address_is_found_on_its_line(name: str) -> None:
     assert (nobody.rule, "127.0.0.1:8000" in nobody.what) == ("client-port-nobody", True)
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name not in ("open-webui",)])
+@pytest.mark.parametrize("name", [name for name in names() if name != "open-webui"])
 def test_a_model_that_the_gateway_does_not_have_is_named_beside_those_it_has(name: str) -> None:
     [found] = check(name, find(name).render(Needs(URL, KEY_FILE, "gpt-4o", 65536)).text)
     assert found.rule == "client-model-unknown"
@@ -96,15 +96,17 @@ def test_a_service_on_the_internet_is_none_of_our_business() -> None:
 
 
 KEYS = {
-    "litellm": "model_list:\n- model_name: a\n  litellm_params: {{model: openai/small, api_base: {url}, api_key: {key}}}\n",
-    "continue": "models:\n- {{name: a, provider: openai, model: small, apiBase: '{url}', apiKey: {key}, capabilities: [tool_use]}}\n",
-    "opencode": '{{"provider": {{"x": {{"npm": "y", "options": {{"baseURL": "{url}", "apiKey": "{key}"}}, "models": {{"small": {{}}}}}}}}}}',
+    "litellm": "model_list:\n- model_name: a\n  litellm_params: {{model: x/qwen3-coder, api_base: {url}, api_key: {key}}}\n",
+    "continue": "models:\n- {{name: a, model: qwen3-coder, apiBase: '{url}', apiKey: {key}, capabilities: [tool_use]}}\n",
+    "opencode": '{{"provider": {{"x": {{"npm": "y", "options": {{"baseURL": "{url}", "apiKey": "{key}"}},'
+    ' "models": {{"qwen3-coder": {{}}}}}}}}}}',
     "open-webui": "OPENAI_API_BASE_URL={url}\nOPENAI_API_KEY={key}\nENABLE_PERSISTENT_CONFIG=false\n",
-    "openhands": "LLM_BASE_URL={url}\nLLM_MODEL=openai/small\nLLM_API_KEY={key}\nAGENT_ENABLE_PROMPT_EXTENSIONS=false\n",
+    "openhands": "LLM_BASE_URL={url}\nLLM_MODEL=x/qwen3-coder\nLLM_API_KEY={key}\nAGENT_ENABLE_PROMPT_EXTENSIONS=false\n",
     "openai": 'OpenAI(base_url="{url}", api_key="{key}")',
     "mistralai": 'Mistral(server_url="http://127.0.0.1:8700", api_key="{key}")  # {url}',
-    "curl": "curl -H 'authorization: Bearer {key}' {url}/chat/completions -d '{{\"model\": \"small\"}}'",
-    "vibe": '[[providers]]\nname = "s"\napi_base = "{url}"\napi_key_env_var = "{key}"\n[[models]]\nname = "qwen3-coder"\nprovider = "s"\n',
+    "curl": "curl -H 'authorization: Bearer {key}' {url}/chat/completions -d '{{\"model\": \"qwen3-coder\"}}'",
+    "vibe": '[[providers]]\nname = "s"\napi_base = "{url}"\napi_key_env_var = "{key}"\n'
+    '[[models]]\nname = "qwen3-coder"\nprovider = "s"\n',
 }  # fmt: skip
 
 
@@ -144,9 +146,16 @@ def test_what_litellm_does_behind_its_clients_backs_is_found_line_by_line() -> N
     found = {one.rule: one for one in check("litellm", LITELLM)}
     lines = {rule: int(one.where.rpartition(":")[2]) for rule, one in found.items()}
     assert lines == {
-        "litellm-shell-variable": 6, "client-retries-single-engine": 8, "client-drop-params": 10, "router-silent-failover": 11,
+        "litellm-shell-variable": 6, "client-retries-single-engine": 8, "client-drop-params": 10,
+        "router-silent-failover": 11,
     }  # fmt: skip
     assert all(one.level == "warn" for one in found.values())
+
+
+@pytest.mark.parametrize("name", ["vibe", "opencode"])
+def test_an_agent_whose_first_request_does_not_fit_is_told_so(name: str) -> None:
+    [found] = check(name, find(name).render(Needs(URL, KEY_FILE, "small", 4096)).text)
+    assert (found.rule, "`small` has 4,096 tokens" in found.what) == ("agent-prompt-14k-tokens", True)
 
 
 def test_a_parser_that_the_server_lacks_is_found_where_the_file_names_the_model() -> None:
@@ -161,7 +170,8 @@ def test_a_parser_that_the_server_lacks_is_found_where_the_file_names_the_model(
     assert ids(check("opencode", text, engine="sglang", tools=True, model=("qwen3-coder",))) == {
         "sglang-tool-parser-missing"
     }
-    assert check("curl", find("curl").render(Needs(URL, KEY_FILE, "small", None)).text, engine="vllm") == []
+    curl = find("curl").render(Needs(URL, KEY_FILE, "small", None)).text
+    assert check("curl", curl, engine="vllm", tools=False) == []
 
 
 OPENHANDS = '[llm]\nmodel = "openai/small"\nbase_url = "http://127.0.0.1:8700/v1"\n'
@@ -213,7 +223,7 @@ def test_opencodes_comments_commas_and_tabs_are_read_and_its_faults_have_lines()
 def test_opencodes_second_form_is_read_too() -> None:
     text = (
         '{"providers": {"s": {"package": "aisdk:@ai-sdk/openai-compatible", "settings": {"baseURL": "http://0.0.0.0:8700/v1"},'
-        ' "models": {"small": {}}}}}'
+        ' "models": {"qwen3-coder": {}}}}}'
     )
     assert ids(check("opencode", text)) == {"client-address-zero"}
 

@@ -20,9 +20,7 @@ from stoker.records import ClientConfig, ClientFact, ClientReport, ClientUse, Ga
 from stoker.rules.compare import Value
 
 NOT_ASKED = "which models there are: no daemon answers; `stoker up` starts one"
-NOT_STARTED = (
-    "how long its servers take: they are started only from the client's own file or a folder that it trusts, or with --start"
-)
+NOT_STARTED = "how long its servers take: the client does not trust this file; --start starts them"
 
 
 class Asked(NamedTuple):
@@ -115,4 +113,4 @@ def _behind(use: ClientUse, client: Client, gateway: GatewayHere, paths: Paths) 
     model = find_model(use, gateway)
     if model is None:
         return {}
-    return {**engine_facts(model, paths), **({"tools": True} if client.offers_tools else {})}
+    return {**engine_facts(model, paths), "tools": client.offers_tools}

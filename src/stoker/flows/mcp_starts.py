@@ -19,21 +19,23 @@ PATIENCE_S = 60.0  # beyond the client's own limit, to tell a slow server from o
 SLOW_S = 1.0
 
 
-def time_starts(servers: Iterable[McpServer], environment: Mapping[str, str] = os.environ) -> tuple[McpStart, ...]:
+def time_starts(
+    servers: Iterable[McpServer], environment: Mapping[str, str] = os.environ, patience_s: float = PATIENCE_S
+) -> tuple[McpStart, ...]:
     """Returns how each server that a client starts did; those that are only asked over HTTP are left out."""
-    return tuple(asyncio.run(_start(server, environment)) for server in servers if server.transport == "stdio")
+    return tuple(asyncio.run(_start(server, environment, patience_s)) for server in servers if server.transport == "stdio")
 
 
-async def _start(server: McpServer, environment: Mapping[str, str]) -> McpStart:
+async def _start(server: McpServer, environment: Mapping[str, str], patience_s: float) -> McpStart:
     own = {name: environment[name] for name in HANDED_ON if name in environment} | dict(server.environment)
-    begun_s = time.monotonic()
+    begun_s, limit_s = time.monotonic(), max(server.startup_limit_s, patience_s)
     try:
         async with running(server.argv, own, server.folder, f"mcp-check/{os.getpid()}/{server.place}") as piped:
-            async with asyncio.timeout(max(server.startup_limit_s, PATIENCE_S)):
+            async with asyncio.timeout(limit_s):
                 ready_s, tools = await time_to_ready(piped, begun_s)
         return McpStart(server.name, round(ready_s, 2), tools)
     except* TimeoutError:
-        why = f"it had not told its tools after {max(server.startup_limit_s, PATIENCE_S):g} s"
+        why = f"it had not told its tools after {limit_s:g} s"
     except* StokerError as problems:
         why = "; ".join(f"{one}".replace("\n  ", "; ") for one in problems.exceptions)
     return McpStart(server.name, None, None, why)

@@ -63,6 +63,14 @@ class Piped:
         while self._process.stderr and (piece := await self._process.stderr.read(4096)):
             self.told.extend(line for line in piece.decode(errors="replace").splitlines() if line.strip())
 
+    async def drain(self) -> None:
+        """Reads what an ended program left in its output: asyncio closes a pipe only at its end."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                while self._process.stdout and await self._process.stdout.read(LINE_LIMIT_BYTES):
+                    pass
+                await self._process.wait()
+
     async def leave(self) -> None:
         """Closes the program's input, by which a well-behaved one ends, and gives it a moment."""
         if self._process.stdin:
@@ -96,4 +104,5 @@ async def running(
         finally:
             await piped.leave()
             await stop_group(Group(marker, process.pid), GRACE_S, KILL_LIMIT_S)
+            await piped.drain()
             listener.cancel()

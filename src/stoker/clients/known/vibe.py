@@ -111,7 +111,7 @@ def render(needs: Needs) -> Rendered:
         ClientSetting("auto_compact_threshold", str(int(context * COMPACT_AT)) if context else "80 % of the context",
                       "Vibe's own value is beyond a local model's context: a long session ends in a 400"),
         ClientSetting("context", "at least 16,384 tokens", "its first request alone took 11,260 tokens with 2.7.2, 13,336 "
-                      "with 2.18.4 and 13,472 with 3.0.2 (vibe-prompt-13k-tokens)"),
+                      "with 2.18.4 and 13,472 with 3.0.2 (agent-prompt-14k-tokens)"),
     )  # fmt: skip
     return Rendered("~/.vibe/config.toml", text, settings)
 
