@@ -17,17 +17,18 @@ KEY_FILE = "/home/me/.local/state/stoker/gateway.key"
 SERVED = (ServedModel("qwen3-coder", "coder", 65536, True), ServedModel("small", "small", 4096))
 HERE = GatewayHere(URL, KEY_FILE, SERVED)
 FILES = {"vibe": "config.toml", "opencode": "opencode.json", "openhands": "run.sh", "open-webui": "webui.env"}
+Behind = dict[str, Value]
 KEY = "sk-stoker-Zm9vYmFyYmF6cXV4"
 
 
 def check(
     client: str, text: str, *, file: str = "", here: GatewayHere = HERE, is_open: bool = False,
-    ports: dict[int, str] | None = None, **behind: Value,
+    ports: dict[int, str] | None = None, behind: Behind | None = None,
 ) -> list[Finding]:  # fmt: skip
     """Returns the findings on a text; `behind` is what is known of the engine that answers."""
     one, name = find(client), file or FILES.get(client, "file")
     uses = one.read(text, name)
-    grounds = [(facts_of(use, here, ports or {}, is_open), behind if use.model else {}) for use in uses]
+    grounds = [(facts_of(use, here, ports or {}, is_open), (behind or {}) if use.model else {}) for use in uses]
     return list(judge(grounds, client, name))
 
 
@@ -160,31 +161,32 @@ def test_an_agent_whose_first_request_does_not_fit_is_told_so(name: str) -> None
 
 def test_a_parser_that_the_server_lacks_is_found_where_the_file_names_the_model() -> None:
     text = find("opencode").render(Needs(URL, KEY_FILE, "qwen3-coder", 65536)).text
-    vllm: dict[str, Value] = {"engine": "vllm", "tools": True, "model": ("qwen3-coder",)}
-    [found] = check("opencode", text, **vllm)
+    vllm: Behind = {"engine": "vllm", "tools": True, "model": ("qwen3-coder",)}
+    [found] = check("opencode", text, behind=vllm)
     assert found.rule == "vllm-auto-tool-choice-400"
     assert "qwen3-coder" in text.splitlines()[int(found.where.rpartition(":")[2]) - 1]
-    [half] = check("opencode", text, **vllm, **{"--tool-call-parser": "qwen3_coder"})
+    [half] = check("opencode", text, behind={**vllm, "--tool-call-parser": "qwen3_coder"})
     assert half.rule == "vllm-tool-parser-not-enabled"
-    assert check("opencode", text, **vllm, **{"--tool-call-parser": "x", "--enable-auto-tool-choice": True}) == []
-    assert ids(check("opencode", text, engine="sglang", tools=True, model=("qwen3-coder",))) == {
-        "sglang-tool-parser-missing"
-    }
+    assert check("opencode", text, behind={**vllm, "--tool-call-parser": "x", "--enable-auto-tool-choice": True}) == []
+    assert ids(check("opencode", text, behind={**vllm, "engine": "sglang"})) == {"sglang-tool-parser-missing"}
     curl = find("curl").render(Needs(URL, KEY_FILE, "small", None)).text
-    assert check("curl", curl, engine="vllm", tools=False) == []
+    assert check("curl", curl, behind={"engine": "vllm", "tools": False}) == []
 
 
 OPENHANDS = '[llm]\nmodel = "openai/small"\nbase_url = "http://127.0.0.1:8700/v1"\n'
 
 
 def test_openhands_needs_its_switch_or_the_gateways_filter_for_mistrals_models() -> None:
-    mistral: dict[str, Value] = {"engine": "llamacpp", "model": ("mistral-small-4-119b",)}
-    [found] = check("openhands", OPENHANDS, file="config.toml", filters="", **mistral)
+    mistral: Behind = {"engine": "llamacpp", "model": ("mistral-small-4-119b",)}
+    [found] = check("openhands", OPENHANDS, file="config.toml", behind={**mistral, "filters": ""})
     assert found.rule == "openhands-alternating-roles"
     off = OPENHANDS + "[agent]\nenable_prompt_extensions = false\n"
-    assert check("openhands", off, file="config.toml", filters="", **mistral) == []
-    assert check("openhands", OPENHANDS, file="config.toml", filters="cap-tokens=9 merge-turns", **mistral) == []
-    assert check("openhands", OPENHANDS, file="config.toml", filters="", engine="llamacpp", model=("qwen3",)) == []
+    assert check("openhands", off, file="config.toml", behind={**mistral, "filters": ""}) == []
+    assert check("openhands", OPENHANDS, file="config.toml", behind={**mistral, "filters": "cap-tokens=9 merge-turns"}) == []
+    assert (
+        check("openhands", OPENHANDS, file="config.toml", behind={"engine": "llamacpp", "model": ("qwen3",), "filters": ""})
+        == []
+    )
 
 
 def test_open_webuis_container_on_the_hosts_network_is_seen_by_everybody() -> None:

@@ -120,7 +120,7 @@ def _model(use: ClientUse, gateway: GatewayHere) -> Iterator[ClientFact]:
     yield ClientFact("client_model", "served" if served else "unknown", use.model.line, shown)
     if served and served.context_tokens is not None:
         shown = f"`{use.model.value}` has {served.context_tokens:,} tokens"
-        yield ClientFact("context", served.context_tokens, use.model.line, shown)
+        yield ClientFact("client_context", served.context_tokens, use.model.line, shown)
 
 
 def _key(use: ClientUse, is_open: bool) -> Iterator[ClientFact]:

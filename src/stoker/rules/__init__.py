@@ -75,6 +75,7 @@ FACTS = {
     "client_base": "the path of that address: /v1, or / for none",
     "client_port": "who listens on its port of this machine: gateway, engine, other, or nobody",
     "client_model": "served or unknown: whether the gateway has the model that it asks for",
+    "client_context": "the context of the model that it asks for, in tokens",
     "client_key": "open: a key in a file that others may read, text: in a private file, shell: a variable not looked up",
     "client_sets": "what it sets: fallbacks, drop_params, retries, prompt extensions, all addresses",
     "client_lacks": "what it does not set: small_model, package, tool_use, fresh settings",

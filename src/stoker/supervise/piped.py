@@ -28,13 +28,13 @@ class Piped:
     async def write_line(self, line: bytes) -> None:
         """Writes a line; raises StokerError where nobody reads any more."""
         pipe = self._process.stdin
-        if pipe is None or pipe.is_closing():
-            raise StokerError("its input is closed")
         try:
+            if pipe is None or pipe.is_closing():
+                raise await self._ended()
             pipe.write(line + b"\n")
             await pipe.drain()
         except ConnectionError as problem:
-            raise StokerError(self._say_end(), why=self._say_told()) from problem
+            raise await self._ended() from problem
 
     async def read_line(self) -> bytes:
         """Returns the next line; raises StokerError where none comes any more, or where too much does."""
@@ -46,17 +46,16 @@ class Piped:
         except ValueError as problem:  # asyncio's name for a line beyond the limit
             raise StokerError(f"it wrote a line over {LINE_LIMIT_BYTES // 1024**2} MiB") from problem
         if not line:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), LEAVE_S)
-            raise StokerError(self._say_end(), why=self._say_told())
+            raise await self._ended()
         return line
 
-    def _say_end(self) -> str:
+    async def _ended(self) -> StokerError:
+        """Says how the program ended, with what it told last; its end is seen a moment after that of its pipes."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), LEAVE_S)
         code = self._process.returncode
-        return "it closed its output" if code is None else f"it ended with exit code {code}"
-
-    def _say_told(self) -> str:
-        return " / ".join(self.told)
+        said = "it closed its input or output" if code is None else f"it ended with exit code {code}"
+        return StokerError(said, why=" / ".join(self.told))
 
     async def listen(self) -> None:
         """Takes in what the program says of itself, so that it never waits for somebody to read it."""
