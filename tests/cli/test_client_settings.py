@@ -84,6 +84,10 @@ def test_a_project_that_vibe_does_not_trust_starts_nothing(vibe: Home) -> None:
     assert started(vibe) == ["alby", "gitea", "monitoring"]
     vibe.run("clients", "check", "vibe", str(project), "--no-start", code=1)
     assert len(started(vibe)) == 3
+    trust = f'trusted = ["{vibe.folder}"]\nuntrusted = ["{project}"]\n'
+    (vibe.folder / "vibe" / "trusted_folders.toml").write_text(trust)
+    vibe.run("clients", "check", "vibe", str(project), code=1)
+    assert len(started(vibe)) == 3
 
 
 def test_an_installed_program_is_called_in_place_of_a_look_up(vibe: Home) -> None:
@@ -103,6 +107,14 @@ def test_an_installed_program_is_called_in_place_of_a_look_up(vibe: Home) -> Non
     [entry] = tomllib.loads(file.read_text())["mcp_servers"]
     assert (entry["command"], entry["args"]) == (str(program), ["--tools", "7"])
     assert started(vibe) == ["installed"]
+
+
+def test_a_file_that_is_no_utf8_is_not_rewritten(vibe: Home) -> None:
+    file = vibe.folder / "vibe" / "config.toml"
+    before = b"# caf\xe9\n" + file.read_bytes()
+    file.write_bytes(before)
+    assert "save it as UTF-8" in vibe.run("clients", "check", "vibe", "--remove", "alby", code=1).stderr
+    assert file.read_bytes() == before
 
 
 def test_a_linked_file_stays_a_link(vibe: Home) -> None:

@@ -116,6 +116,11 @@ def test_a_server_gets_what_the_client_hands_on_and_no_other_programs_secrets(lo
     assert "SOMEBODYS_API_KEY" not in told
 
 
+def test_what_a_server_was_given_is_not_passed_on_when_it_says_it(log: Path) -> None:
+    broke = server(log, "broke", "--dies", WALLET_SECRET="no such bank account")
+    assert "no such bank account" not in start(broke).why
+
+
 def test_a_server_over_http_is_not_started() -> None:
     assert time_starts([McpServer("far", "http", ())]) == ()
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from stoker.clients.toml_lines import Block, find_lines
+from stoker.clients.toml_lines import Block, find_lines, split_lines
 from stoker.errors import StokerError
 from stoker.plan.importing.toml import render_value
 from stoker.records import McpServer
@@ -30,18 +30,17 @@ def take_out_ignored(text: str, because: str) -> str:
 
 
 def _comment_out(text: str, block: Block, because: str) -> str:
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text)
     inside = [f"# {line}" if line.strip() else line for line in lines[block.first - 1 : block.last]]
     return "".join([*lines[: block.first - 1], f"# {because}\n", *inside, *lines[block.last :]])
 
 
 def call_program(text: str, server: McpServer, argv: tuple[str, ...], because: str) -> str:
     """Returns the text in which a server is started by these words; its former words stay above as comments."""
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text)
     keys = find_lines(text).keys
     own = {name: keys.get(f"{TABLE}.{server.place}.{name}") for name in ("command", "args")}
-    place = own["command"]
-    if place is None:
+    if own["command"] is None:
         raise StokerError(f"`{server.name}` has no line with its command", why="it may be written as one inline table")
     spans = [_span(lines, first, server.last_line) for first in own.values() if first is not None]
     fresh = [f"# {because}\n", f"command = {render_value(argv[0])}\n", f"args = {render_value(argv[1:])}\n"]
@@ -49,7 +48,7 @@ def call_program(text: str, server: McpServer, argv: tuple[str, ...], because: s
     for number, line in enumerate(lines, 1):
         inside = any(number in span for span in spans)
         result.append(f"# {line}" if inside else line)
-        if inside and number == max(place, *(span[-1] for span in spans if place in span)):
+        if number == max(span[-1] for span in spans):
             result += fresh
     return "".join(result)
 

@@ -14,6 +14,11 @@ KEY = re.compile(r"""\s*((?:"[^"\n]*"|'[^'\n]*'|[\w-]+)(?:\s*\.\s*(?:"[^"\n]*"|'
 PIECES = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[{]|[\]}]')
 
 
+def split_lines(text: str) -> list[str]:
+    """Returns the lines with their ends; TOML knows two kinds of these, and str.splitlines() ten."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
 class Block(NamedTuple):
     """A table with its keys, from its header to the last line that is its own; lines count from 1."""
 
@@ -62,13 +67,13 @@ def find_lines(text: str) -> Lines:
             keys.setdefault(table, number)
         elif found := KEY.match(line):
             keys.setdefault(f"{table}.{_parts(found[1])}".lstrip("."), number)
-    return Lines(keys, tuple(_blocks(headers, text.splitlines())))
+    return Lines(keys, tuple(_blocks(headers, split_lines(text))))
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Yields the lines on which a header or a key may begin: none inside a list or a string of several lines."""
     depth, quote = 0, ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(split_lines(text), 1):
         if not depth and not quote:
             yield number, line
         header = not depth and not quote and line.lstrip().startswith("[")

@@ -56,13 +56,15 @@ def is_trusted(client: Client, file: Path, environment: Mapping[str, str] = os.e
     home, place = client_home(client, environment).resolve(), file.resolve()
     if place.parent == home:
         return True
-    return any(folder in place.parents for folder in _trusted_folders(home))
+    told = {str(folder): decision for decision in ("untrusted", "trusted") for folder in _told_folders(home, decision)}
+    return next((told[str(folder)] == "trusted" for folder in place.parents if str(folder) in told), False)
 
 
-def _trusted_folders(home: Path) -> list[Path]:
+def _told_folders(home: Path, decision: str) -> list[object]:
+    """The folders of which the user said so; of those around a file the innermost counts."""
     with contextlib.suppress(OSError, ValueError):
-        named = tomllib.loads((home / TRUSTED).read_text()).get("trusted", [])
-        return [Path(one) for one in named if isinstance(one, str)]
+        named = tomllib.loads((home / TRUSTED).read_text()).get(decision, [])
+        return named if isinstance(named, list) else []
     return []
 
 

@@ -9,7 +9,7 @@ from stoker.box import LocalBox
 from stoker.clients import Client
 from stoker.clients.mcp_servers import find_download
 from stoker.clients.mending import call_program, check_mended, take_out, take_out_ignored
-from stoker.errors import WrongUse
+from stoker.errors import StokerError, WrongUse
 from stoker.flows.client_files import write_mended
 from stoker.flows.installed_servers import find_installed
 from stoker.records import McpServer
@@ -28,6 +28,8 @@ class Mended(NamedTuple):
 
 def mend_servers(client: Client, file: Path, text: str, remove: tuple[str, ...]) -> Mended:
     """Writes the mended file; raises StokerError, and changes nothing, where it would not say what it should."""
+    if text.encode() != file.read_bytes():
+        raise StokerError(f"{file} was not mended", why="it is not UTF-8, as TOML has to be", next_step="save it as UTF-8")
     servers = client.servers(text) if client.servers else ()
     unknown = sorted(set(remove) - {server.name for server in servers})
     if unknown:

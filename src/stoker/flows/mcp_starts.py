@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping
 
 from stoker.clients.mcp_servers import find_download
 from stoker.errors import StokerError
+from stoker.plan.secrets import hide, is_secret_variable
 from stoker.probes.mcp_server import time_to_ready
 from stoker.records import ClientFact, McpServer, McpStart
 from stoker.supervise.piped import running
+from stoker.supervise.steps import ended_as_by_ctrl_c
 
 # What clients hand on of their own environment, as the protocol's Python library does: no secrets of other programs.
 HANDED_ON = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR")
@@ -23,7 +25,8 @@ def time_starts(
     servers: Iterable[McpServer], environment: Mapping[str, str] = os.environ, patience_s: float = PATIENCE_S
 ) -> tuple[McpStart, ...]:
     """Returns how each server that a client starts did; those that are only asked over HTTP are left out."""
-    return tuple(asyncio.run(_start(server, environment, patience_s)) for server in servers if server.transport == "stdio")
+    with ended_as_by_ctrl_c():
+        return tuple(asyncio.run(_start(one, environment, patience_s)) for one in servers if one.transport == "stdio")
 
 
 async def _start(server: McpServer, environment: Mapping[str, str], patience_s: float) -> McpStart:
@@ -38,7 +41,12 @@ async def _start(server: McpServer, environment: Mapping[str, str], patience_s: 
         why = f"it had not told its tools after {limit_s:g} s"
     except* StokerError as problems:
         why = "; ".join(f"{one}".replace("\n  ", "; ") for one in problems.exceptions)
-    return McpStart(server.name, None, None, why)
+    return McpStart(server.name, None, None, hide(why, _secrets(server)))
+
+
+def _secrets(server: McpServer) -> frozenset[str]:
+    """What it was given, and may have printed."""
+    return frozenset(value for name, value in server.environment if is_secret_variable(name, value))
 
 
 def start_facts(servers: Iterable[McpServer], starts: Iterable[McpStart]) -> tuple[ClientFact, ...]:

@@ -42,7 +42,7 @@ Example:
 """
 
 
-@click.group(help=HELP, short_help="Set up the programs that ask your models, and check their settings.")
+@click.group(help=HELP, short_help="Set up programs that ask your models.")
 def clients() -> None:
     """Holds the two commands."""
 
