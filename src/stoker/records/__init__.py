@@ -33,6 +33,7 @@ from stoker.records.clients import (
 from stoker.records.door import (
     ANY,
     DoorSettings,
+    DoorView,
     QueueLimits,
 )
 from stoker.records.fetch import (
@@ -233,6 +234,7 @@ __all__ = [
     "DaemonView",
     "Disk",
     "DoorSettings",
+    "DoorView",
     "Endpoint",
     "Environment",
     "Evidence",
