@@ -206,6 +206,13 @@ def test_whatever_the_entries_hold_one_is_taken_out_whole(entries: list[dict[str
     check_mended(text, changed, set(), {place: ("/bin/y", "z")})
 
 
+def test_a_last_line_without_an_end_is_mended_too() -> None:
+    text = '[[mcp_servers]]\nname = "a"\ntransport = "stdio"\ncommand = "npx a"'
+    [server] = servers(text)
+    check_mended(text, take_out(text, [server], "why"), {0}, {})
+    check_mended(text, call_program(text, server, ("/bin/a",), "why"), set(), {0: ("/bin/a",)})
+
+
 def test_lines_are_found_whatever_stands_between() -> None:
     first = 'a = [\n  "[x]",\n]\n[t]\nb.c = """\n[no]\n"""\n"d e" = {f = "[[g]]"} # ]\n'
     found = find_lines(first + "[[u]]\nv = 1\n[u.w]\nx = 2\n[[u]]\nv = 3\n")

@@ -37,7 +37,7 @@ def _comment_out(text: str, block: Block, because: str) -> str:
 
 def call_program(text: str, server: McpServer, argv: tuple[str, ...], because: str) -> str:
     """Returns the text in which a server is started by these words; its former words stay above as comments."""
-    lines = split_lines(text)
+    lines = split_lines(text if text.endswith("\n") else f"{text}\n")
     keys = find_lines(text).keys
     own = {name: keys.get(f"{TABLE}.{server.place}.{name}") for name in ("command", "args")}
     if own["command"] is None:
