@@ -92,7 +92,9 @@ def test_the_engine_drafts_with_the_demos_own_draft_model(home: Home) -> None:
 
 
 def test_logs_prints_what_the_engine_said(demo: Home) -> None:
-    demo.run("ask", "Hello")  # its server may have said so much to other tests that its start is no longer among the last lines
+    demo.run(
+        "ask", "Hello"
+    )  # its server may have said so much to other tests that its start is no longer among the last lines
     assert "stop processing" in demo.run("logs", "demo").stdout
     assert any("stop processing" in line for line in demo.json("logs", "demo"))
 

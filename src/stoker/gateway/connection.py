@@ -68,7 +68,7 @@ class ClientConnection(asyncio.Protocol):
             self._reader.feed(data)
         except BadRequest as refusal:
             if self._ignored_bytes is None:
-                self._refuse(refusal)
+                self._refuse(refusal.with_traceback(None))
 
     @property
     def peer(self) -> str:
@@ -85,6 +85,7 @@ class ClientConnection(asyncio.Protocol):
         self._deadline = None
         self._disarm()
         self._register(self, False)
+        self._reader.close()
         if self._exchange is not None:
             self._exchange.gone()
             self._exchange = None

@@ -71,12 +71,14 @@ class RequestReader:
             if self.in_message:
                 self._read_body_after_offer(data[offer.args[0] :])
         except httptools.HttpParserError as problem:
-            ours = problem.__context__
-            malformed = BadRequest(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
-            raise (ours if isinstance(ours, BadRequest) else malformed) from None
+            raise _refusal_of(problem) from None  # no name for it here: it would hold this frame, and this frame it
         else:
             if self._idle_bytes > HEAD_LIMIT_BYTES:  # a head, a trailer or a chunk's extension that does not end
                 raise _head_too_large()
+
+    def close(self) -> None:
+        """Lets go of its listener, and of the parser, which both hold it; nothing is fed any more."""
+        del self._listener, self._parser
 
     def _read_body_after_offer(self, rest: bytes) -> None:
         """Reads the body that httptools leaves alone where a request offers to change the protocol."""
@@ -182,6 +184,12 @@ class _BodyOnly:
     def __init__(self, reader: RequestReader) -> None:
         self.on_body = reader.on_body
         self.on_message_complete = reader.on_message_complete
+
+
+def _refusal_of(problem: httptools.HttpParserError) -> BadRequest:
+    ours = problem.__context__
+    malformed = BadRequest(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
+    return ours if isinstance(ours, BadRequest) else malformed
 
 
 def _head_too_large() -> BadRequest:
