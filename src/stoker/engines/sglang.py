@@ -44,6 +44,7 @@ SIGNS = (
 METRICS = {
     "prompt_tokens_total": "sglang:prompt_tokens_total",
     "generated_tokens_total": "sglang:generation_tokens_total",
+    "requests_total": "sglang:num_requests_total",
     "requests_running": "sglang:num_running_reqs",
     "requests_waiting": "sglang:num_queue_reqs",
     "cache_usage": "sglang:token_usage",

@@ -1,0 +1,164 @@
+"""An engine that does all that its clients ask, in words of a script, and lies in exactly the ways that it is told.
+
+A server of its own thread on loopback: what a real engine cannot be made to do wrong is done wrong here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from lying_words import Refusal, Said, compose
+
+MODEL, KEY = "honest", "sk-honest-key-4711"
+TOKEN_S = 0.012
+
+
+class Server(ThreadingHTTPServer):
+    """The engine: what it counted, and how it lies."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, lies: frozenset[str], model: str = MODEL) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.lies = lies
+        self.model = model
+        self.counted = {"request_success_total": 0, "generation_tokens_total": 0, "num_requests_running": 0}
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def count(self, name: str, more: int = 1) -> None:
+        """Counts, unless it lies about it."""
+        with self.lock:
+            if "counts-nothing" not in self.lies:
+                self.counted[name] += more
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: clients leave, and that is a part of the tests."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as an engine does."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def log_message(self, *words: Any) -> None:
+        """Stays quiet."""
+
+    def lies(self, name: str) -> bool:
+        """Tells whether it lies in this way."""
+        return name in self.server.lies
+
+    def do_GET(self) -> None:
+        """Answers what is asked of the engine itself."""
+        if self.path == "/metrics":
+            lines = (f'vllm:{name}{{engine="0"}} {value}' for name, value in self.server.counted.items())
+            self.reply(200, "\n".join(lines).encode(), "text/plain")
+        elif not self.is_allowed():
+            self.refuse(Refusal(401, "no such key"))
+        elif self.path == "/v1/models":
+            self.reply_json(200, {"object": "list", "data": [{"id": self.server.model, "max_model_len": 2048}]})
+        else:
+            self.refuse(Refusal(404, "there is no such path"))
+
+    def do_POST(self) -> None:
+        """Answers a chat."""
+        raw = self.rfile.read(int(self.headers["content-length"]))
+        if not self.is_allowed():
+            self.refuse(Refusal(401, "no such key"))
+            return
+        try:
+            body = json.loads(raw)
+            said = compose(self.path, body, self.server.model, self.server.lies)
+        except ValueError:
+            self.refuse(Refusal(400, "that is no JSON"))
+        except Refusal as refusal:
+            self.refuse(refusal)
+        else:
+            self.answer(body, said)
+
+    def is_allowed(self) -> bool:
+        """Tells whether the key is right."""
+        return self.lies("open") or self.headers["authorization"] == f"Bearer {KEY}"
+
+    def answer(self, body: dict[str, Any], said: Said) -> None:
+        """Counts and answers."""
+        self.server.count("num_requests_running")
+        try:
+            if body.get("stream"):
+                self.stream(body, said)
+            else:
+                self.server.count("generation_tokens_total", said.tokens)
+                self.server.count("request_success_total")
+                self.reply_json(200, said.whole(self.server.model))
+        finally:
+            self.server.count("num_requests_running", -1)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answers an error."""
+        self.reply_json(refusal.status, {"error": {"message": str(refusal), "type": "invalid_request_error"}})
+
+    def reply_json(self, status: int, value: object) -> None:
+        """Answers JSON."""
+        self.reply(status, json.dumps(value).encode(), "application/json")
+
+    def reply(self, status: int, raw: bytes, kind: str) -> None:
+        """Answers anything."""
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def stream(self, body: dict[str, Any], said: Said) -> None:
+        """Answers piece by piece, until the client leaves."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        kept: list[bytes] = []
+        for number, event in enumerate(said.events(self.server.model, body, self.server.lies)):
+            raw = event if isinstance(event, bytes) else b"data: " + json.dumps(event).encode() + b"\n\n"
+            kept.append(raw)
+            if not self.lies("buffers") and not self.send_on(kept):
+                return
+            time.sleep(TOKEN_S)
+            self.server.count("generation_tokens_total", int(0 < number <= said.tokens))
+        self.server.count("request_success_total")
+        if self.send_on([*kept, b""]):
+            self.wfile.write(b"0\r\n\r\n")
+
+    def send_on(self, kept: list[bytes]) -> bool:
+        """Sends what was kept; returns False where the client has left, unless it lies about having noticed."""
+        data = b"".join(kept)
+        kept.clear()
+        with contextlib.suppress(OSError):
+            if data:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+                self.wfile.flush()
+            return True
+        return self.lies("works-on")
+
+
+@contextlib.contextmanager
+def lying_engine(*lies: str, model: str = MODEL) -> Iterator[Server]:
+    """Runs an engine that lies in these ways; in none it is honest."""
+    with Server(frozenset(lies), model) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,61 @@
+"""Each probe against an honest engine, and against one that lies in exactly the way which that probe is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from lying_engine import KEY, MODEL, lying_engine
+from stoker.flows.verify import choose_probes, verify
+from stoker.probes import names
+from stoker.records import Target, Verdict, Verification
+
+# How it lies, and the check that has to find it, with a part of what that says.
+LIES = [
+    ("says-nothing", "answers: tokens", Verdict.FAIL, "without a single token"),
+    ("says-another-model", "answers: named", Verdict.FAIL, "it says that another answered"),
+    ("logprobs-above-zero", "answers: logprobs", Verdict.FAIL, "no logarithm of a probability"),
+    ("logprobs-nan", "answers: logprobs", Verdict.FAIL, "it holds NaN"),
+    ("never-the-same", "answers: same twice", Verdict.DEGRADED, "two greedy answers differ"),
+    ("counts-nothing", "identity: counters", Verdict.FAIL, "0 requests of 3"),
+    ("any-name", "identity: strange name", Verdict.DEGRADED, "which does not exist"),
+    ("speaks-after-the-end", "streaming: order", Verdict.FAIL, "tokens after the finish reason"),
+    ("no-done", "streaming: order", Verdict.FAIL, "without [DONE]"),
+    ("buffers", "streaming: pace", Verdict.FAIL, "came together"),
+    ("works-on", "streaming: abort", Verdict.FAIL, "had left"),
+]
+HARMLESS = {Verdict.PASS, Verdict.NOT_OFFERED}
+
+
+def prove(url: str, *named: str, deep: bool = False, budget_s: float = 60.0, model: str = MODEL) -> Verification:
+    """Proves an address with these probes, or all of the default set."""
+    target = Target(f"{url}/v1", model, KEY)
+    return verify(target, choose_probes(named, deep), (), budget_s, lambda result: None)
+
+
+def found(view: Verification) -> dict[str, tuple[Verdict, str]]:
+    """Returns what each check found, by 'probe: check'."""
+    return {f"{probe.name}: {check.name}": (check.verdict, check.says) for probe in view.probes for check in probe.checks}
+
+
+def is_bad(one: tuple[Verdict, str]) -> bool:
+    """Tells whether a check found something wrong, and not only that nothing answers."""
+    return one[0] not in HARMLESS and "not asked" not in one[1]
+
+
+def test_an_honest_engine_passes_every_probe() -> None:
+    with lying_engine() as engine:
+        view = prove(engine.url, deep=True)
+    assert {name: one for name, one in found(view).items() if one[0] is not Verdict.PASS} == {}
+    assert (view.verdict, view.engine, view.in_time) == (Verdict.PASS, "vllm", True)
+    assert [probe.name for probe in view.probes] == names()
+
+
+@pytest.mark.parametrize(("lie", "where", "verdict", "says"), LIES, ids=[lie[0] for lie in LIES])
+def test_a_lie_is_found_by_its_probe_and_by_no_other(lie: str, where: str, verdict: Verdict, says: str) -> None:
+    with lying_engine(lie) as engine:
+        checks = found(prove(engine.url, deep=True))
+    assert checks[where][0] is verdict, checks[where]
+    assert says in checks[where][1]
+    assert {
+        name: one for name, one in checks.items() if is_bad(one) and name.partition(":")[0] != where.partition(":")[0]
+    } == {}
