@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from lying_words import Refusal, Said, compose
+from lying_senses import Refusal, embed
+from lying_words import CONTEXT_TOKENS, Said, compose
 
 MODEL, KEY = "honest", "sk-honest-key-4711"
-TOKEN_S = 0.012
+TOKEN_S, FAST_S = 0.012, 0.001
+SLOW_FROM = 40  # tokens: who asks for fewer does not look at the pace
 
 
 class Server(ThreadingHTTPServer):
@@ -26,7 +28,7 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 64
 
     def __init__(self, lies: frozenset[str], model: str = MODEL) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("0.0.0.0" if "everywhere" in lies else "127.0.0.1", 0), Handler)
         self.lies = lies
         self.model = model
         self.counted = {"request_success_total": 0, "generation_tokens_total": 0, "num_requests_running": 0}
@@ -52,6 +54,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server: Server
+    has_tools = False
 
     def log_message(self, *words: Any) -> None:
         """Stays quiet."""
@@ -68,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
         elif not self.is_allowed():
             self.refuse(Refusal(401, "no such key"))
         elif self.path == "/v1/models":
-            self.reply_json(200, {"object": "list", "data": [{"id": self.server.model, "max_model_len": 2048}]})
+            self.reply_json(200, {"object": "list", "data": [{"id": self.server.model, "max_model_len": CONTEXT_TOKENS}]})
         else:
             self.refuse(Refusal(404, "there is no such path"))
 
@@ -79,28 +82,50 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(Refusal(401, "no such key"))
             return
         try:
-            body = json.loads(raw)
-            said = compose(self.path, body, self.server.model, self.server.lies)
+            self.answer_path(json.loads(raw))
         except ValueError:
-            self.refuse(Refusal(400, "that is no JSON"))
+            self.refuse(Refusal(200 if self.lies("takes-anything") else 400, "that is no JSON"))
         except Refusal as refusal:
             self.refuse(refusal)
-        else:
+
+    def answer_path(self, body: dict[str, Any]) -> None:
+        """Answers what a path is for; raises Refusal."""
+        lies = self.server.lies
+        self.has_tools = bool(body.get("tools"))
+        if self.path == "/v1/chat/completions":
+            said = compose(body, self.server.model, lies)
             self.answer(body, said)
+        elif self.path == "/v1/embeddings":
+            self.reply_json(200, embed(body, lies))
+        elif self.path == "/v1/responses":
+            called = {"type": "function_call", "name": body["tools"][0]["name"], "arguments": "{}"}
+            spoken = {"type": "message", "content": [{"text": '<tool_call>\n{"name": "get_weather"}'}]}
+            self.reply_json(200, {"output": [spoken if "responses-as-text" in lies else called]})
+        elif self.path == "/tokenize":
+            self.reply_json(200, {"tokens": [len(body["prompt"])]})
+        else:
+            raise Refusal(404, "there is no such path")
 
     def is_allowed(self) -> bool:
         """Tells whether the key is right."""
-        return self.lies("open") or self.headers["authorization"] == f"Bearer {KEY}"
+        given = self.headers["authorization"] or ""
+        beside = self.lies("open-beside") and not self.path.startswith("/v1")
+        bare = self.lies("takes-bare-keys") and given == KEY
+        return self.lies("open") or beside or bare or given == f"Bearer {KEY}"
 
     def answer(self, body: dict[str, Any], said: Said) -> None:
         """Counts and answers."""
+        if "drops-crowds" in self.server.lies and self.server.counted["num_requests_running"] > 1:
+            raise Refusal(503, "too many at once")
         self.server.count("num_requests_running")
         try:
             if body.get("stream"):
                 self.stream(body, said)
             else:
-                self.server.count("generation_tokens_total", said.tokens)
-                self.server.count("request_success_total")
+                time.sleep(FAST_S)
+                if not (self.lies("fallback-uncounted") and body.get("tools")):
+                    self.server.count("generation_tokens_total", said.tokens)
+                    self.server.count("request_success_total")
                 self.reply_json(200, said.whole(self.server.model))
         finally:
             self.server.count("num_requests_running", -1)
@@ -117,6 +142,9 @@ class Handler(BaseHTTPRequestHandler):
         """Answers anything."""
         self.send_response(status)
         self.send_header("content-type", kind)
+        if self.lies("fallback-header") and self.has_tools:
+            self.send_header("x-litellm-attempted-fallbacks", "1")
+            self.send_header("x-litellm-model-api-base", "http://other:1")
         self.send_header("content-length", str(len(raw)))
         self.end_headers()
         self.wfile.write(raw)
@@ -128,12 +156,12 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         kept: list[bytes] = []
-        for number, event in enumerate(said.events(self.server.model, body, self.server.lies)):
+        for number, event in enumerate(said.events(self.server.model)):
             raw = event if isinstance(event, bytes) else b"data: " + json.dumps(event).encode() + b"\n\n"
             kept.append(raw)
             if not self.lies("buffers") and not self.send_on(kept):
                 return
-            time.sleep(TOKEN_S)
+            time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM else FAST_S)
             self.server.count("generation_tokens_total", int(0 < number <= said.tokens))
         self.server.count("request_success_total")
         if self.send_on([*kept, b""]):

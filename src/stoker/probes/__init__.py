@@ -11,18 +11,9 @@ from stoker.probes.kit.probe import Probe
 
 # What the rest depends on comes first; a probe that is not named here comes last.
 ORDER = (
-    "answers",
-    "identity",
-    "streaming",
-    "tools",
-    "failover",
-    "reasoning",
-    "roles",
-    "structured",
-    "stop",
-    "limits",
-    "auth",
-)
+    "answers", "identity", "streaming", "tools", "failover", "reasoning", "roles", "structured", "stop", "seed", "limits",
+    "auth", "exposure", "concurrency", "n", "logit-bias", "long-context", "embeddings", "vision",
+)  # fmt: skip
 
 
 def names() -> list[str]:

@@ -139,7 +139,7 @@ async def _await_rest(ask: Asker, before: Counters) -> Counters:
 PROBE = Probe(
     name="streaming",
     sends="The same question streamed and whole, streamed with usage, one with letters of many bytes, and one that is left.",
-    expects="Role, tokens, one finish reason, `[DONE]`; the same text; usage; whole letters; a pace; a slot freed by leaving.",
+    expects="Role, tokens, one finish reason, `[DONE]`; the same text; usage; whole letters; a pace; a freed slot.",
     means="Chat windows hang, show nothing until the end, or drop text; who closes a window goes on using the GPU.",
     mend="ask the engine without what is in front of it: where that is well, a proxy rewrites the stream",
     checks=(order, same_as_whole, usage, utf8, pace, abort),

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 HELP = """Prove that an endpoint does what its clients will ask of it.
 
 SERVICE is one of yours, asked through the gateway; it may be left out where only one is up. --url proves any
-OpenAI-compatible address, of anybody's server or router; --engine names the engine behind it, so that its own counters can be
-compared with what was asked. Each request and reply is kept in the reports, without keys, with a line for curl. The default
-set takes at most a minute; --deep asks everything. Exit code 1: a probe failed; 4: the time was over before all was asked.
+OpenAI-compatible address, of anybody's server or router; --engine names the engine behind it, so that its own
+counters can be compared with what was asked. Each request and reply is kept in the reports, without keys, with a
+line for curl. The default set takes at most a minute; --deep asks everything. Exit code 1: a probe failed; 4: the
+time was over before all was asked.
 
 \b
 Example:

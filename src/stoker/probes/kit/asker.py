@@ -33,13 +33,14 @@ class Stream(NamedTuple):
 class Asker:
     """Asks a target until `end_s` on the monotonic clock.
 
-    `calm` goes into every chat: what keeps this model from thinking first, found by `calm_down`.
+    `calm` goes into every chat: what keeps this model from thinking first; `lively` is what makes it think, None where that
+    was not looked for yet. Both are found by `calm.py`.
     """
 
     def __init__(self, target: Target, wire: Wire, end_s: float, kept: list[Exchange] | None = None) -> None:
         self.target = target
         self.calm: dict[str, Any] = {}
-        self.thinks_on = False
+        self.lively: tuple[dict[str, Any], ...] | None = None
         self._wire = wire
         self._end_s = end_s
         self._kept: list[Exchange] = [] if kept is None else kept
@@ -47,11 +48,13 @@ class Asker:
     def engine(self) -> Asker | None:
         """Returns the asker of the engine that should serve; None where that cannot be asked by itself."""
         url = self.target.engine_url
-        if url is None:
-            return None
-        straight = Target(f"{url}/v1", self.target.model, self.target.engine_key)
-        asker = Asker(straight, self._wire, self._end_s, self._kept)
-        asker.calm, asker.thinks_on = self.calm, self.thinks_on
+        return None if url is None else self.at(f"{url}/v1", self.target.engine_key)
+
+    def at(self, url: str, key: str | None = None) -> Asker:
+        """Returns an asker of the same model at another address, within the same budget and with the same evidence."""
+        target = msgspec.structs.replace(self.target, url=url, key=key)
+        asker = Asker(target, self._wire, self._end_s, self._kept)
+        asker.calm, asker.lively = self.calm, self.lively
         return asker
 
     async def send(
@@ -63,6 +66,11 @@ class Asker:
         own = self._key_headers(self.target.key) if headers is None else headers
         typed = {"content-type": "application/json"} if raw else {}
         return await self._send(Call(method, f"{self.target.url}{path}", {**typed, **own}, raw, limit_s, until))
+
+    async def send_beside(self, path: str, body: object, *, with_key: bool = False) -> Reply:
+        """Returns what comes back from a path beside `/v1`."""
+        root = self.at(self.target.url.removesuffix("/v1"), self.target.key if with_key else None)
+        return await root.send(path, body)
 
     async def _send(self, call: Call) -> Reply:
         left_s = self._end_s - time.monotonic()
@@ -79,14 +87,14 @@ class Asker:
         return {"authorization": f"Bearer {key}"} if key else {}
 
     def body(self, asked: str | Messages, max_tokens: int, more: dict[str, Any]) -> dict[str, Any]:
-        """Returns the body of a chat: greedy and without thinking, unless `more` says otherwise."""
+        """Returns the body of a chat: greedy, and without thinking unless `more` has another `calm`."""
         messages = [{"role": "user", "content": asked}] if isinstance(asked, str) else asked
         plain = {"model": self.target.model, "messages": messages, "max_tokens": max_tokens, "temperature": 0}
-        return {**plain, **self.calm, **more}
+        return {**plain, **more.pop("calm", self.calm), **more}
 
-    async def chat(self, asked: str | Messages, *, max_tokens: int, **more: Any) -> Answer:
+    async def chat(self, asked: str | Messages, *, max_tokens: int, limit_s: float = REQUEST_LIMIT_S, **more: Any) -> Answer:
         """Returns the answer to a chat; raises Declined where it is refused, Trouble where it is none."""
-        return read_answer(await self.send("/chat/completions", self.body(asked, max_tokens, more)))
+        return read_answer(await self.send("/chat/completions", self.body(asked, max_tokens, more), limit_s=limit_s))
 
     async def stream(self, asked: str | Messages, *, max_tokens: int, **more: Any) -> Stream:
         """Returns a streamed chat; raises Declined and Trouble as `chat` does."""
