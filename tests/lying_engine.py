@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
         """Counts, unless it lies about it."""
         with self.lock:
             if "counts-nothing" not in self.lies:
-                self.counted[name] += more
+                self.counted[name] += more + (name != "num_requests_running" and "counts-for-others" in self.lies)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: clients leave, and that is a part of the tests."""

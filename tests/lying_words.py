@@ -146,13 +146,14 @@ def _calls(body: dict[str, Any], lies: frozenset[str]) -> list[dict[str, Any]]:
 def _thoughts(body: dict[str, Any], lies: frozenset[str]) -> list[str]:
     effort, template = body.get("reasoning_effort"), body.get("chat_template_kwargs") or {}
     efforts = {"high"} if "ignores-efforts" in lies else {"low", "medium", "high"}
-    thinks = effort in efforts or template.get("enable_thinking")
+    unasked = "thinks-unasked" in lies and template.get("enable_thinking") is not False
+    thinks = effort in efforts or template.get("enable_thinking") or unasked
     return [piece + " " for piece in THOUGHT.split(" ")] if thinks else []
 
 
 def _pieces(body: dict[str, Any], text: str, calls: list[dict[str, Any]], lies: frozenset[str]) -> list[str]:
-    if calls:
-        return ["<tool_call>\n", json.dumps(calls[0]["function"]), "\n</tool_call>"]
+    if calls or ("writes-calls" in lies and body.get("tools") and "weather" in text):
+        return ["<tool_call>\n", json.dumps(calls[0]["function"]) if calls else "{}", "\n</tool_call>"]
     words = _words(body, text, lies)
     if (body.get("response_format") or {}).get("type") == "json_schema" and "ignores-schema" not in lies:
         words = '{"colour": "amber", "count": 5}'

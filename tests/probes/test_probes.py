@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lying_engine import KEY, MODEL, lying_engine
-from stoker.flows.verify import choose_probes, verify
+from lying_engine import lying_engine
+from probing import found, prove
 from stoker.probes import names
-from stoker.records import Target, Verdict, Verification
+from stoker.records import Verdict
 
 # How it lies, and the check that has to find it, with a part of what that says.
 LIES = [
@@ -60,17 +60,6 @@ LIES = [
     ("ignores-images", "vision: colour", Verdict.FAIL, "silently left out"),
 ]
 HARMLESS = {Verdict.PASS, Verdict.NOT_OFFERED}
-
-
-def prove(url: str, *named: str, deep: bool = False, budget_s: float = 60.0, model: str = MODEL) -> Verification:
-    """Proves an address with these probes, or all of the default set."""
-    target = Target(f"{url}/v1", model, KEY)
-    return verify(target, choose_probes(named, deep), (), budget_s, lambda result: None)
-
-
-def found(view: Verification) -> dict[str, tuple[Verdict, str]]:
-    """Returns what each check found, by 'probe: check'."""
-    return {f"{probe.name}: {check.name}": (check.verdict, check.says) for probe in view.probes for check in probe.checks}
 
 
 def is_bad(one: tuple[Verdict, str]) -> bool:

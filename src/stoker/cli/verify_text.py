@@ -50,4 +50,5 @@ def closing_text(view: Verification) -> str:
     counts = {verdict: sum(one.verdict is verdict for one in view.probes) for verdict in Verdict}
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     late = "" if view.in_time else f"; the {say_s(view.budget_s)} were not enough for all of it"
-    return f"\n{_verdict(view.verdict).strip()}: {said}, in {say_s(view.took_s)}{late}"
+    verdict = click.style(view.verdict, fg=COLOURS[view.verdict], bold=True)
+    return f"\n{verdict}: {said}, in {say_s(view.took_s)}{late}"

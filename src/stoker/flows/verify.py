@@ -37,7 +37,7 @@ class Address(Record, frozen=True):
 def choose_probes(named: Sequence[str], deep: bool) -> list[Probe]:
     """Returns the probes named, or all of the default set; raises WrongUse where one does not exist."""
     if named:
-        return [find(name) for name in dict.fromkeys(named)]
+        return sorted((find(name) for name in set(named)), key=lambda probe: names().index(probe.name))
     return [probe for probe in map(find, names()) if deep or not probe.deep]
 
 

@@ -55,5 +55,5 @@ PROBE = Probe(
     means="What the engine refuses another model answers, and nobody notices: not the model that you serve is in use.",
     mend=NO_FALLBACK,
     checks=(tool_choice, over_long, bad_parameter, time_out),
-    tokens=5 * TOKENS + 2,
+    tokens=5 * TOKENS + 4 * 2,
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from stoker.probes.kit.answer import Answer
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.calm import OPENING, find_thinking
+from stoker.probes.kit.calm import CLOSING, LOOKING_TOKENS, OPENING, find_thinking
 from stoker.probes.kit.findings import Declined, Finding, degraded, failed, not_offered, passed
 from stoker.probes.kit.probe import Probe
 
 QUESTION = "What is 17 + 25?"
-TOKENS, FEW_TOKENS, ROOM_TOKENS = 64, 8, 160
+EFFORT_TOKENS, PLACE_TOKENS, COUNTED_TOKENS, FEW_TOKENS, ROOM_TOKENS = 24, 48, 32, 8, 128
 EFFORTS = ("none", "low", "medium", "high")
 PARSER = "start the engine with the reasoning parser of the model's family (--reasoning-parser)"
 NEVER = "nothing that is known makes it think"
@@ -39,7 +39,7 @@ async def efforts(ask: Asker) -> Finding:
 
 async def _try_effort(ask: Asker, effort: str) -> str:
     try:
-        answer = await ask.chat(QUESTION, max_tokens=TOKENS, calm={}, reasoning_effort=effort)
+        answer = await ask.chat(QUESTION, max_tokens=EFFORT_TOKENS, calm={}, reasoning_effort=effort)
     except Declined as no:
         return f"refused with HTTP {no.status}"
     return f"thinks {len(thought_of(answer))} letters" if thought_of(answer) else "no thought"
@@ -47,7 +47,7 @@ async def _try_effort(ask: Asker, effort: str) -> str:
 
 def thought_of(answer: Answer) -> str:
     """Returns the train of thought, wherever it came."""
-    return answer.thought or (answer.text if answer.text.lstrip().startswith(OPENING) else "")
+    return answer.thought or (answer.text if OPENING in answer.text or CLOSING in answer.text else "")
 
 
 async def place(ask: Asker) -> Finding:
@@ -55,8 +55,8 @@ async def place(ask: Asker) -> Finding:
     way = await find_thinking(ask)
     if way is None:
         return not_offered(NEVER)
-    answer = await ask.chat(QUESTION, max_tokens=ROOM_TOKENS, calm=way)
-    if OPENING in answer.text or "</think>" in answer.text:
+    answer = await ask.chat(QUESTION, max_tokens=PLACE_TOKENS, calm=way)
+    if OPENING in answer.text or CLOSING in answer.text:
         return failed(f"the train of thought is part of the answer: {answer.text[:60]!r}", PARSER)
     field = "reasoning_content" if answer.message.reasoning_content else "reasoning"
     both = bool(answer.message.reasoning_content) and bool(answer.message.reasoning)
@@ -73,7 +73,7 @@ async def counted(ask: Asker) -> Finding:
     way = await find_thinking(ask)
     if way is None:
         return not_offered(NEVER)
-    answer = await ask.chat(QUESTION, max_tokens=TOKENS, calm=way)
+    answer = await ask.chat(QUESTION, max_tokens=COUNTED_TOKENS, calm=way)
     details = (answer.completion.usage.completion_tokens_details if answer.completion.usage else None) or {}
     tokens = details.get("reasoning_tokens")
     if not answer.thought:
@@ -122,5 +122,5 @@ PROBE = Probe(
     means="Clients pay for thoughts that they cannot see or switch off, or get an empty answer.",
     mend=PARSER,
     checks=(efforts, place, counted, too_few_tokens, enough_tokens),
-    tokens=len(EFFORTS) * TOKENS + TOKENS + FEW_TOKENS + ROOM_TOKENS,
+    tokens=len(EFFORTS) * EFFORT_TOKENS + PLACE_TOKENS + COUNTED_TOKENS + FEW_TOKENS + ROOM_TOKENS + LOOKING_TOKENS,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stoker.probes.kit.asker import Asker, Messages
 from stoker.probes.kit.findings import Declined, Finding, degraded, failed, passed
 from stoker.probes.kit.probe import Probe
@@ -43,7 +45,7 @@ async def parts(ask: Asker) -> Finding:
 async def tool_turn(ask: Asker) -> Finding:
     """A call of a tool and its result in the history, without tools in the request."""
     call = {"id": "call00001", "type": "function", "function": {"name": "get_time", "arguments": "{}"}}
-    turns = [
+    turns: list[dict[str, Any]] = [
         USER, {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call00001", "content": "noon"},
     ]  # fmt: skip

@@ -145,7 +145,7 @@ async def responses(ask: Asker) -> Finding:
     if called := [str(item.get("name")) for item in items if item.get("type") == "function_call"]:
         return passed(f"/v1/responses calls {', '.join(called)}")
     if has_mark(str(items)):
-        return failed("/v1/responses hands the call on as text", "use /v1/chat/completions for tools with this engine")
+        return failed("/v1/responses hands the call on as text", await advise_flags(ask, str(items)))
     return degraded("/v1/responses answers, and calls nothing", "use /v1/chat/completions for tools with this engine")
 
 

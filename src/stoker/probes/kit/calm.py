@@ -7,8 +7,8 @@ from typing import Any
 from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.findings import Declined, Trouble
 
-TOKENS = 16
-OPENING = "<think>"
+TOKENS, THINKING_TOKENS = 16, 48
+OPENING, CLOSING = "<think>", "</think>"
 Way = dict[str, Any]
 CALM: tuple[Way, ...] = (
     {},
@@ -22,6 +22,9 @@ LIVELY: tuple[Way, ...] = (
     {"chat_template_kwargs": {"enable_thinking": True}},
     {"chat_template_kwargs": {"thinking": True}},
 )
+
+
+LOOKING_TOKENS = len(LIVELY) * THINKING_TOKENS
 
 
 async def calm_down(ask: Asker) -> None:
@@ -44,7 +47,7 @@ async def find_thinking(ask: Asker) -> Way | None:
         ask.lively = ()
         for way in LIVELY:
             try:
-                if await _thinks(ask, "What is 17 + 25?", way):
+                if await _thinks(ask, "What is 17 + 25?", way, THINKING_TOKENS):
                     ask.lively = (way,)
                     break
             except Declined:
@@ -52,6 +55,7 @@ async def find_thinking(ask: Asker) -> Way | None:
     return next(iter(ask.lively), None)
 
 
-async def _thinks(ask: Asker, question: str, way: Way) -> bool:
-    answer = await ask.chat(question, max_tokens=TOKENS, calm=way)
-    return bool(answer.thought) or answer.text.lstrip().startswith(OPENING)
+async def _thinks(ask: Asker, question: str, way: Way, tokens: int = TOKENS) -> bool:
+    answer = await ask.chat(question, max_tokens=tokens, calm=way)
+    # Some templates open the thought in the prompt, so that only its end is in the text.
+    return bool(answer.thought) or OPENING in answer.text or CLOSING in answer.text

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 
 from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.calm import calm_down
-from stoker.probes.kit.findings import Finding, OutOfTime, Trouble, failed, unknown
+from stoker.probes.kit.findings import Declined, Finding, OutOfTime, Trouble, failed, unknown
 from stoker.probes.kit.probe import Check, Probe, name_of
 from stoker.probes.kit.wire import Wire
 from stoker.records import CheckResult, ProbeResult, Target, Verdict, worst
 
 FIRST = "answers"  # where its first check fails, nothing else can be asked
+TOO_MANY = 429
 Note = Callable[[ProbeResult], None]
 
 
@@ -61,6 +62,8 @@ class Player:
         except OutOfTime:
             self.in_time = False
             return unknown("the time was over before it could be asked to its end", "give more with --budget, or --deep")
+        except Declined as no:
+            return unknown(f"it is too busy to tell: {no.says}") if no.status == TOO_MANY else failed(no.says)
         except Trouble as trouble:
             return failed(trouble.says, trouble.mend)
 
@@ -72,12 +75,14 @@ async def play_probes(
     wire, results = Wire(), list[ProbeResult]()
     player = Player(target, wire, budget_s, required)
     try:
-        # After the first one: an endpoint that hangs shall not use up the budget before it was asked to answer.
-        for number, probe in enumerate(sorted(probes, key=lambda one: one.name != FIRST)):
-            if number == (probes[0].name == FIRST):
-                await player.prepare()
+        if probes[0].name != FIRST:
+            await player.prepare()
+        for probe in probes:
             results.append(await player.play(probe))
             note(results[-1])
+            # Not before: an endpoint that hangs shall not use up the budget before it was asked to answer.
+            if probe.name == FIRST:
+                await player.prepare()
     finally:
         await wire.close()
     return player, results

@@ -44,7 +44,8 @@ async def tempt(ask: Asker, bodies: list[dict[str, Any]], mend: str = "") -> Fin
     foreign = [one for one in answered if one.is_foreign] or (answered if because else [])
     if foreign:
         return failed(_say(foreign, len(tempted), because), mend)
-    strange = [one for one in answered if one.answer and _form(one.answer) != _form(plain.answer)]
+    whole = [one for one in answered if not one.body.get("stream")]  # events have a form of their own
+    strange = [one for one in whole if one.answer and _form(one.answer) != _form(plain.answer)]
     if strange:
         return degraded(
             f"{len(strange)} of {len(tempted)} requests got an answer of another form than a plain question gets",

@@ -10,7 +10,7 @@ from stoker.probes.kit.answer import ToolCall
 
 QUESTION = "What is the weather in Paris?"
 TWO_QUESTIONS = "What is the weather in Paris and in Rome?"
-TOKENS = 60
+TOKENS = 40
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True):

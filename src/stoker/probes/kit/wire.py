@@ -132,7 +132,7 @@ def _say(problem: Exception) -> str:
         return f"{UNTRUSTED} ({said.partition('certificate verify failed: ')[2].partition(' (_ssl')[0] or said})"
     if isinstance(problem, httpx.ConnectError | httpx.ConnectTimeout):
         return f"nobody answers there: {said}"
-    if isinstance(problem, httpx.RemoteProtocolError) and ("incomplete" in said or "disconnected" in said):
+    if isinstance(problem, httpx.RemoteProtocolError) and ("incomplete" in said or "without sending" in said):
         return f"it closed the connection before its answer was over: {said}"
     if isinstance(problem, httpx.ReadError | httpx.WriteError):
         return f"it broke the connection off: {said}"
