@@ -14,8 +14,8 @@ test: $(VENV)/.dev
 	@tools/install-test-packages
 	$(BIN)/python -m pytest $(TESTS)
 
-# The real vLLM on the processor, and LiteLLM with a fallback in front of it; eight minutes, and two more to install it once a machine. Its Python is asked for here, so
-# that a machine for which no such vLLM is made says so and goes on.
+# The real vLLM on the processor, and LiteLLM with a fallback in front of it; eight minutes, and four more to install them
+# once a machine. vLLM's Python is asked for here, so that a machine for which no such vLLM is made says so and goes on.
 test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) && peers=$$(tools/make-peers litellm) || exit 1; \
 	[ -x "$$peers/litellm" ] && litellm="$$peers/litellm" || litellm=; \

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-VERDICTS = Path(__file__).with_name("verdicts.toml")
+VERDICTS = Path(__file__).parent.parent / "docs" / "verdicts.toml"
 
 
 def seen(engine: str) -> dict[str, str]:

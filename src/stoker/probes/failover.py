@@ -11,7 +11,7 @@ from stoker.probes.kit.tool_flags import advise_flags
 from stoker.probes.kit.tools import QUESTION, TOOLS
 from stoker.records import Verdict
 
-TOKENS = 24
+TOKENS = 16
 NO_FALLBACK = "take the fallbacks out of the router (LiteLLM: no `fallbacks`, `default_fallbacks`), or let it pass errors on"
 MOST_CONTEXT_TOKENS = 262_144
 WORD = "word "  # at least a token in every vocabulary

@@ -9,7 +9,7 @@ from stoker.probes.kit.findings import Declined, Finding, degraded, failed, not_
 from stoker.probes.kit.probe import Probe
 
 QUESTION = "What is 17 + 25?"
-EFFORT_TOKENS, PLACE_TOKENS, COUNTED_TOKENS, FEW_TOKENS, ROOM_TOKENS = 24, 48, 32, 8, 128
+EFFORT_TOKENS, PLACE_TOKENS, COUNTED_TOKENS, FEW_TOKENS, ROOM_TOKENS = 24, 48, 32, 8, 96
 EFFORTS = ("none", "low", "medium", "high")
 PARSER = "start the engine with the reasoning parser of the model's family (--reasoning-parser)"
 NEVER = "nothing that is known makes it think"

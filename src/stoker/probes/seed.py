@@ -7,7 +7,7 @@ from stoker.probes.kit.findings import Declined, Finding, degraded, not_offered,
 from stoker.probes.kit.probe import Probe
 
 QUESTION = "Who are you?"
-TOKENS = 12
+TOKENS = 8
 TEMPERATURE = 1.5
 OTHERS = (2, 3, 4)
 

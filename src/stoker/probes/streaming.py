@@ -12,7 +12,7 @@ from stoker.probes.kit.probe import Probe
 
 QUESTION = "Count from 1 to 9."
 LETTERS = "Repeat exactly: é ü 漢 字 🙂 🚀"
-TOKENS, PACE_TOKENS = 12, 40
+TOKENS, LETTER_TOKENS, PACE_TOKENS = 12, 24, 40
 LONG_TOKENS = 400
 BUFFERED_SHARE = 0.9  # of the whole time passes before the first token, which then come all at once
 SLOW_ENOUGH_S = 0.3
@@ -77,9 +77,9 @@ async def usage(ask: Asker) -> Finding:
 
 async def utf8(ask: Asker) -> Finding:
     """No letter is cut in two: events are UTF-8, without replacement characters."""
-    stream = await ask.stream(LETTERS, max_tokens=PACE_TOKENS)
+    stream = await ask.stream(LETTERS, max_tokens=LETTER_TOKENS)
     if "�" in stream.answer.text + stream.answer.thought:
-        whole = await ask.chat(LETTERS, max_tokens=PACE_TOKENS)
+        whole = await ask.chat(LETTERS, max_tokens=LETTER_TOKENS)
         # A model that ends in the middle of a letter leaves half of it, streamed or not.
         if "�" not in whole.text + whole.thought:
             return failed("letters are cut in two: its events hold U+FFFD where a whole answer holds letters")
@@ -143,5 +143,5 @@ PROBE = Probe(
     means="Chat windows hang, show nothing until the end, or drop text; who closes a window goes on using the GPU.",
     mend="ask the engine without what is in front of it: where that is well, a proxy rewrites the stream",
     checks=(order, same_as_whole, usage, utf8, pace, abort),
-    tokens=3 * TOKENS + 8 + 2 * PACE_TOKENS + LONG_TOKENS // 10,
+    tokens=3 * TOKENS + 8 + LETTER_TOKENS + PACE_TOKENS + LONG_TOKENS // 10,
 )
