@@ -11,13 +11,13 @@ from stoker.probes.kit.probe import Probe, name_of
 NOTE = "<!-- Written by tools/make_docs.py from src/stoker/probes. -->"
 VERDICTS = Path(__file__).parent.parent.parent / "docs" / "verdicts.toml"
 SEEN = """\
-With the demo model, on a processor, through the gateway, `--deep`; tests ask the real engines again. What is not well: llama.cpp
-does not hold this model to the tool that a request names. vLLM without a tool parser refuses tools, and its `/v1/responses` hands
-calls on as text; it guards `/v1` with the key, but not `/tokenize` and `/invocations`; it counts no thoughts; and this model fills
-its JSON with blanks there. The demo model overlooks a number in a long text."""
+With the demo model, on a processor, through the gateway, `--deep`; tests ask the real engines again. What is not well:
+llama.cpp does not hold this model to the tool that a request names. vLLM without a tool parser refuses tools, and its
+`/v1/responses` hands calls on as text; it guards `/v1` with the key, but not `/tokenize` and `/invocations`; it counts
+no thoughts; and this model fills its JSON with blanks there. The demo model overlooks a number in a long text."""
 INTRODUCTION = """\
-What `stoker verify` asks, in this order. [Verify](verify.md) tells how it is used and what the verdicts mean. Those marked deep
-are asked with `--deep`, or by name.
+What `stoker verify` asks, in this order. [Verify](verify.md) tells how it is used and what the verdicts mean. Those
+marked deep are asked with `--deep`, or by name.
 """
 
 
