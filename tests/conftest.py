@@ -21,7 +21,7 @@ ABSENT: pytest.StashKey[list[str]] = pytest.StashKey()
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what needs something that no package of Debian brings; everything else runs, or fails in CI."""
-    absent = {item: mark for item in items if (mark := item.get_closest_marker("elsewhere")) and not mark.args[0]}
+    absent = {item: mark for item in items for mark in item.iter_markers("elsewhere") if not mark.args[0]}
     items[:] = [item for item in items if item not in absent]
     config.hook.pytest_deselected(items=list(absent))
     config.stash[ABSENT] = sorted({str(mark.args[1]) for mark in absent.values()})

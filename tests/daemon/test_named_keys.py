@@ -5,10 +5,12 @@ from __future__ import annotations
 import http.client
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import openai
 import pytest
 
@@ -50,6 +52,39 @@ def quick(home: Home) -> Home:
     home.add_fake("other")
     home.run("up", "quick")
     return home
+
+
+def revoke_while_openai_reads(home: Home, key: str) -> openai.APIError:
+    with openai.OpenAI(base_url=f"{home.daemon.url}/v1", api_key=key, max_retries=0) as client:
+        stream = client.chat.completions.create(model="slow", messages=[{"role": "user", "content": "hi"}], stream=True)
+        next(stream)
+        home.run("keys", "revoke", "alice")
+        with pytest.raises(openai.APIError) as caught:
+            list(stream)
+    return caught.value
+
+
+def revoke_while_anthropic_reads(home: Home, key: str) -> anthropic.APIError:
+    with anthropic.Anthropic(base_url=home.daemon.url, api_key=key, max_retries=0) as client:
+        stream = client.messages.create(
+            model="slow", messages=[{"role": "user", "content": "hi"}], max_tokens=9, stream=True
+        )
+        home.run("keys", "revoke", "alice")
+        with pytest.raises(anthropic.APIError) as caught:
+            list(stream)
+    return caught.value
+
+
+@pytest.mark.parametrize("revoke", [revoke_while_openai_reads, revoke_while_anthropic_reads], ids=["openai", "anthropic"])
+def test_a_client_is_told_in_its_stream_that_its_key_was_revoked(
+    home: Home, revoke: Callable[[Home, str], openai.APIError | anthropic.APIError]
+) -> None:
+    home.add_fake("slow", stream_gate=str(home.folder / "gate"))
+    home.run("up", "slow")
+    problem = revoke(home, add(home, "alice"))
+    assert "The key `alice` was revoked." in str(problem)
+    assert isinstance(problem.body, dict)
+    assert problem.body.get("error", problem.body)["type"] == "authentication_error"
 
 
 def test_a_key_opens_the_models_and_nothing_else(quick: Home) -> None:
@@ -116,8 +151,10 @@ def test_revoking_holds_at_once_and_cuts_what_runs_so_that_it_never_looks_whole(
     assert "requests cut: 1" in home.run("keys", "revoke", "alice").stdout
     assert code(ask(home, keys[0])) == (401, "revoked_api_key")
     wait_for("the request to be over", lambda: b'key="alice",status="200"} 1.0' in ask(home, home.daemon.key, "/metrics")[2])
-    with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+    with pytest.raises(http.client.IncompleteRead) as caught:
         streams[0][1].read()
+    assert b"The key `alice` was revoked." in caught.value.partial
+    assert b"[DONE]" not in caught.value.partial
     gate.touch()
     assert streams[1][1].read().endswith(b"data: [DONE]\n\n")
     for connection, _ in streams:
@@ -280,6 +317,30 @@ def test_a_short_key_of_ones_own_is_not_enough_for_other_machines(home: Home) ->
     home.add_fake("quick")
     home.run("up", "quick")
     assert ask(home, "hunter2")[0] == 200
+
+
+@pytest.mark.parametrize("daemon", [True, False], ids=["daemon", "no daemon"])
+def test_a_key_for_a_model_that_nobody_has_is_made_with_a_warning_that_names_those_that_are_there(
+    home: Home, daemon: bool
+) -> None:
+    home.add_fake("quick", 'served_name = "qwen3"')
+    home.paths.config.write_text(home.paths.config.read_text() + '[alias]\ncoder = "qwen3"\n')
+    if daemon:
+        home.run("up", "quick")
+        home.run("up")
+    known = "`coder`, `qwen3`, `stoker-demo`" if daemon else "`coder`, `qwen3`"
+    made = home.run("keys", "add", "alice", "--models", "qwen3,qwen4,coder")
+    assert made.stdout.startswith("sk-stoker-")
+    assert f"no service or alias is called `qwen4`, so this key cannot ask that for now. Models: {known}" in made.stderr
+    assert len(home.json("keys", "add", "bob", "--models", "quick")["warnings"]) == 1  # a service's name is no model's
+    assert home.json("keys", "add", "carol", "--models", "qwen3,coder")["warnings"] == []
+    assert home.json("keys", "add", "dave")["warnings"] == []
+
+
+def test_a_key_is_made_without_a_warning_where_stoker_toml_cannot_be_read(home: Home) -> None:
+    home.run("keys", "add", "alice", "--models", "a")
+    home.paths.config.write_text("[[[")
+    assert home.json("keys", "add", "bob", "--models", "a")["warnings"] == []
 
 
 def test_the_verbs_say_what_is_wrong(home: Home) -> None:

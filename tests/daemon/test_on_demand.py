@@ -203,6 +203,26 @@ def test_an_idle_service_stops_and_the_next_request_brings_it_back_with_an_expec
     assert launches(home, "small") == 2
 
 
+def test_the_status_tells_which_services_come_and_go_by_themselves(home: Home) -> None:
+    home.add_fake("first")
+    begin(home)
+    assert "demand" not in home.run("status").stdout
+    home.add_fake("small", ASKED + "idle_s = 900.0")
+    home.add_fake("quick", ASKED)
+    home.add_fake("tidy", "idle_s = 0.5")
+    wait_for("the new tables", lambda: len(home.daemon.status().doors) == 3)
+    assert home.json("status")["doors"] == [
+        {"service": "small", "on_demand": True, "idle_s": 900.0},
+        {"service": "quick", "on_demand": True, "idle_s": None},
+        {"service": "tidy", "on_demand": False, "idle_s": 0.5},
+    ]
+    assert home.run("status").stdout.splitlines()[-3:] == [
+        "demand   small: a request starts it; it stops when nothing was asked of it for 900 s (idle_s)",
+        "         quick: a request starts it",
+        "         tidy: it stops when nothing was asked of it for 0.5 s (idle_s)",
+    ]
+
+
 def test_a_service_that_is_answering_is_not_idle(home: Home) -> None:
     home.add_fake("first", "idle_s = 0.5", stream_gate=str(home.folder / "go"))
     home.add_fake("second", ASKED + "idle_s = 0.5")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine_metrics import requests_running
-from home import Home, wait_for
+from engine_metrics import cut_short, requests_running
+from home import Home
 
 pytestmark = pytest.mark.elsewhere(bool(shutil.which("curl")), "curl")
 CHAT = {"model": "stoker-demo", "messages": [{"role": "user", "content": "Who are you?"}], "max_tokens": 8, "temperature": 0}
@@ -36,6 +36,11 @@ def test_a_chat_is_answered_however_it_is_sent(demo: Home, words: tuple[str, ...
     assert curl(demo, "/v1/chat/completions", *words, body=CHAT)["model"] == "stoker-demo"
 
 
+def test_a_chat_is_answered_by_what_curl_takes_for_a_proxy(demo: Home) -> None:
+    words = ("-x", demo.daemon.url, "--noproxy", "")  # it sends the whole address as the request's target then
+    assert curl(demo, "/v1/chat/completions", *words, body=CHAT)["model"] == "stoker-demo"
+
+
 def test_a_stream_ends_with_its_last_word(demo: Home) -> None:
     assert curl(demo, "/v1/chat/completions", "-N", body={**CHAT, "stream": True}).rstrip().endswith("data: [DONE]")
 
@@ -57,9 +62,9 @@ def test_a_body_that_names_no_model_is_answered_by_none_even_where_only_one_runs
 
 def test_curl_that_is_ended_in_the_middle_ends_its_request_at_the_engine(demo: Home) -> None:
     body = {**CHAT, "stream": True, "max_tokens": 100_000, "ignore_eos": True}
-    with subprocess.Popen(_argv(demo, "/v1/chat/completions", "-N", body=body), stdout=subprocess.PIPE) as running:
+    argv = _argv(demo, "/v1/chat/completions", "-N", body=body)
+    with cut_short(demo, "demo"), subprocess.Popen(argv, stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
         assert running.stdout.readline().startswith(b"data: ")
         assert requests_running(demo, "demo") == 1
         running.kill()
-    wait_for("the engine to have nothing to do", lambda: requests_running(demo, "demo") == 0)

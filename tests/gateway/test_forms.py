@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from door_stage import Engine, Stage, json_answer, run
+from door_stage import Engine, Stage, act, json_answer, run
 from gateway_client import Answer
+from stoker.gateway.directory import Entry
 
 FILE = (
     b'content-disposition: form-data; name="file"; filename="model"\r\ncontent-type: audio/wav\r\n\r\n'
@@ -80,3 +81,31 @@ def test_a_form_without_one_model_is_refused(body: bytes, kind: bytes) -> None:
 def test_a_form_that_names_another_model_is_refused() -> None:
     answer, _ = transcribe(form(FILE, MODEL + b"2"))
     assert (answer.status, answer.code) == (404, "model_not_found")
+
+
+class Aliased(Stage):
+    """`coder` is another name for the service's model."""
+
+    def find(self, model: str) -> Entry | None:
+        return self.entries()[0]._replace(model="coder", alias_of=self.model) if model == "coder" else None
+
+
+NAMES_CODER = b'content-disposition: form-data; name="model"\r\n\r\ncoder'
+SPEAKS_OF_CODER = b'content-disposition: form-data; name="prompt"\r\n\r\ncoder\r\n"model": "coder"'
+
+
+@pytest.mark.parametrize("path", [b"/v1/audio/transcriptions", b"/v1/images/edits"])
+@pytest.mark.parametrize("model", ["m", "org/a-longer-name-\N{LATIN SMALL LETTER E WITH ACUTE}"], ids=["shorter", "longer"])
+def test_a_forms_alias_becomes_the_real_model_and_nothing_else_changes(path: bytes, model: str) -> None:
+    stage = Aliased(Engine(json_answer(b'{"text": "hi"}')), (), model=model)
+    before, kind = form(FILE, NAMES_CODER, SPEAKS_OF_CODER), b"content-type: multipart/form-data; boundary=b-1"
+
+    async def story(_: Stage) -> None:
+        answer = await (await stage.request(b"POST", path, kind, body=before)).read_answer()
+        assert (answer.status, answer.headers["x-stoker-filters"]) == (200, "alias")
+
+    act(stage, story)
+    [(head, body)] = stage.engine.asked
+    assert body == form(FILE, NAMES_CODER[: -len("coder")] + model.encode(), SPEAKS_OF_CODER)
+    assert b"\r\ncontent-length: %d\r\n" % len(body) in head
+    assert kind in head

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.gateway.framing import CLOSING_LIMIT_BYTES, LINE_LIMIT_BYTES, BrokenFraming, ChunkedBody, OpenBody, SizedBody
+from stoker.gateway.framing import (
+    CLOSING_LIMIT_BYTES,
+    LINE_LIMIT_BYTES,
+    BrokenFraming,
+    ChunkedBody,
+    OpenBody,
+    SizedBody,
+    size_line,
+)
 
 PIECES = st.lists(st.binary(min_size=1, max_size=40) | st.sampled_from([b"\r\n", b"0\r\n\r\n", b"5\r\n"]), max_size=6)
 TRAILERS = st.sampled_from([b"", b"x: y\r\n", b"x: y\r\nz: 0\r\n"])
@@ -148,3 +156,14 @@ def test_an_open_body_has_no_end_of_its_own() -> None:
     body = OpenBody()
     assert body.feed(b"0\r\n\r\n") == b"0\r\n\r\n"
     assert not body.done
+
+
+@given(st.integers(1, 2**20))
+def test_a_whole_chunk_is_known_by_its_length_and_first_line(held_bytes: int) -> None:
+    line = b"%x\r\n" % held_bytes
+    assert size_line(len(line) + held_bytes + 2) == line
+
+
+@pytest.mark.parametrize("chunk_bytes", [0, 1, 5, 15 + 6, 255 + 7, 4095 + 8])
+def test_no_line_is_made_up_for_a_length_that_no_chunk_has(chunk_bytes: int) -> None:
+    assert size_line(chunk_bytes) == b"?"

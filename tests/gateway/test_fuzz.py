@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
@@ -52,8 +53,21 @@ def check(player: Player, stream: bytes, dice: Random) -> Played:
 
 
 def _as_ours(taken: Taken) -> Taken:
+    if taken.target.lower().startswith((b"http://", b"https://")):
+        taken = _as_origin(taken)
     path, _, query = taken.target.partition(b"?")
     return taken._replace(target=unquote(path.decode("latin-1")).encode() + b"?" + query)
+
+
+def _as_origin(taken: Taken) -> Taken:
+    """Returns a request as if its target had been a path, and its host where it belongs."""
+    after = taken.target.partition(b"://")[2]
+    host = re.split(rb"[/?#]", after)[0]
+    rest = after.removeprefix(host)
+    headers = tuple((name, host if name == b"host" else value) for name, value in taken.headers)
+    if b"host" not in dict(headers):
+        headers += ((b"host", host),)
+    return taken._replace(target=rest if rest[:1] == b"/" else b"/" + rest, headers=headers)
 
 
 def shrink(stream: bytes, fails: Callable[[bytes], bool]) -> bytes:

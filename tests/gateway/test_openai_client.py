@@ -9,6 +9,7 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
+from engine_metrics import cut_short, requests_running
 from home import Home
 
 MODEL = "stoker-demo"
@@ -142,14 +143,10 @@ def test_the_engines_own_refusal_passes_through_unchanged(client: openai.OpenAI)
 
 
 def test_a_client_that_leaves_a_stream_ends_its_request_at_the_engine(demo: Home, client: openai.OpenAI) -> None:
-    from engine_metrics import requests_running
-
-    stream = client.chat.completions.create(
-        model=MODEL, messages=HELLO, stream=True, max_tokens=100_000, extra_body={"ignore_eos": True}
-    )
-    next(iter(stream))
-    assert requests_running(demo, "demo") == 1
-    stream.close()
-    from home import wait_for
-
-    wait_for("the engine to have nothing to do", lambda: requests_running(demo, "demo") == 0)
+    with cut_short(demo, "demo"):
+        stream = client.chat.completions.create(
+            model=MODEL, messages=HELLO, stream=True, max_tokens=100_000, extra_body={"ignore_eos": True}
+        )
+        next(iter(stream))
+        assert requests_running(demo, "demo") == 1
+        stream.close()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from stoker.gateway.anthropic import anthropic_error, is_anthropic
+from stoker.gateway.keyring import Denial
 from stoker.gateway.refusals import error_event
 
 
@@ -36,7 +37,7 @@ def test_each_status_has_anthropics_own_type(status: int, kind: str) -> None:
 
 def read_event(path: str) -> tuple[str | None, Any]:
     """Returns the name and the data of the event that ends a broken stream on a path."""
-    before, event, after = error_event(path, "it broke", "engine_died").split(b"\n\n")
+    before, event, after = error_event(path, Denial(502, "engine_died", "it broke", "engine_error")).split(b"\n\n")
     assert before == after == b""
     fields = dict(line.split(": ", 1) for line in event.decode().split("\n"))
     return fields.get("event"), json.loads(fields["data"])

@@ -178,3 +178,32 @@ def test_what_a_filter_refuses_is_noted_and_never_reaches_the_engine() -> None:
     act(stage, story)
     assert [record.status for record in stage.used] == [400]
     assert stage.engine.asked == []
+
+
+ROLE = b'data: {"id":"x","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n'
+PAUSE_S = 0.1
+
+
+def paused(before: bytes, after: bytes) -> Answer:
+    """Writes a stream's beginning, and the rest a while later."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        writer.write(b"%x\r\n%s\r\n" % (len(before), before))
+        await asyncio.sleep(PAUSE_S)  # what is measured
+        writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(after), after))
+
+    return answer
+
+
+def test_the_time_to_the_first_token_is_not_that_to_the_role() -> None:
+    late, _ = noted(paused(ROLE, CHUNK % b"hello" + COUNTED + DONE))
+    assert late.ttft_s is not None and late.ttft_s >= PAUSE_S
+    soon, _ = noted(paused(ROLE + CHUNK % b"hello", COUNTED + DONE))
+    assert soon.ttft_s is not None and soon.ttft_s < late.duration_s
+    assert soon.ttft_s < PAUSE_S <= soon.duration_s
+
+
+def test_a_stream_without_a_token_has_no_time_to_it() -> None:
+    record, _ = noted(paused(ROLE, COUNTED + DONE))
+    assert record.ttft_s is None and record.completion_tokens == 4

@@ -8,7 +8,7 @@ import pytest
 
 from door_stage import Stage, act, json_answer, until
 from gateway_client import Client
-from stoker.records import State
+from stoker.records import QueueLimits, State
 from waiting_stage import DONE, TOKEN, Bringing
 
 NAMED = b"event: error\ndata: {"
@@ -209,6 +209,44 @@ def test_a_key_that_is_revoked_while_it_waits_is_told_so_once() -> None:
 
     act(stage, story)
     assert [record.status for record in stage.used] == [401]
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_one_more_than_may_wait_for_a_start_is_told_why_and_those_who_wait_are_answered(most: int) -> None:
+    stage = Bringing(json_answer(b'{"model": "m"}'))
+    stage.limits = QueueLimits(None, most, 600.0)
+    room = max(1, most)  # somebody has to start it
+
+    async def story(_: Stage) -> None:
+        waiting = [await stage.chat() for _ in range(room)]
+        await until(lambda: stage.waits == room)
+        refused = await (await stage.chat()).read_answer()
+        assert (refused.status, refused.code, refused.headers["retry-after"]) == (429, "queue_full", "5")
+        assert f"{room} requests wait for it to start" in refused.json()["error"]["message"]
+        stage.come()
+        assert [(await client.read_answer()).status for client in waiting] == [200] * room
+
+    act(stage, story)
+    assert (stage.asks, len(stage.engine.asked)) == (room, room)
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "has waited enough"])
+def test_who_waits_for_a_start_no_more_gives_his_place_to_another(leaves: bool) -> None:
+    stage = Bringing(json_answer(b'{"model": "m"}'))
+    stage.limits = QueueLimits(None, 1, 600.0)
+
+    async def story(_: Stage) -> None:
+        first = await ask_until_waiting(stage, *([] if leaves else [b"x-stoker-wait: 0.2"]))
+        if leaves:
+            first.writer.transport.abort()
+        else:
+            assert (await first.read_answer()).status == 503
+        await until(lambda: stage.waits == 0)
+        second = await ask_until_waiting(stage)
+        stage.come()
+        assert (await second.read_answer()).status == 200
+
+    act(stage, story)
 
 
 def test_a_service_that_is_gone_again_when_the_wait_is_over_is_not_asked() -> None:

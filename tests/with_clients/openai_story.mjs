@@ -15,12 +15,6 @@ async function refusal(asked, request) {
   return [null, null, "answered"];
 }
 
-async function leave() {
-  const stream = await client.chat.completions.create({ ...ask, stream: true, max_tokens: 100000, ignore_eos: true });
-  for await (const _ of stream) break;
-  return "left";
-}
-
 const models = [];
 for await (const model of client.models.list()) models.push(model.id);
 const whole = await client.chat.completions.create(ask);
@@ -40,5 +34,4 @@ console.log(JSON.stringify({
   call: called.choices[0].message.tool_calls[0].function,
   unknown: await refusal(client, { ...ask, model: "gpt-4o" }),
   "wrong key": await refusal(stranger, ask),
-  leaves: await leave(),
 }));

@@ -111,7 +111,17 @@ def status_text(view: StatusView) -> str:
         if service.state is not State.READY or service.restarts or not daemon.running:
             lines.append(f"\n{change(service)}")
         lines += [click.style(f"\n{service.name}: {warning}", fg="yellow") for warning in service.warnings]
-    return "\n".join([*lines, *_run_and_idle(view)])
+    return "\n".join([*lines, *_doors(view), *_run_and_idle(view)])
+
+
+def _doors(view: StatusView) -> list[str]:
+    lines, begin = [], "\ndemand   "
+    for door in view.doors:
+        starts = ["a request starts it"] if door.on_demand else []
+        stops = [] if door.idle_s is None else [f"it stops when nothing was asked of it for {door.idle_s:g} s (idle_s)"]
+        lines.append(f"{begin}{door.service}: {'; '.join([*starts, *stops])}")
+        begin = "         "
+    return lines
 
 
 def _run_and_idle(view: StatusView) -> list[str]:

@@ -14,6 +14,7 @@ from stoker.flows.adopting import read_adoption
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
+from stoker.flows.menu import Menu
 from stoker.flows.planning import make_plan
 from stoker.plan.idle import ON_PURPOSE
 from stoker.records import (
@@ -38,12 +39,14 @@ class Control:
     """The daemon's uses. `stop_asked` is set when the daemon is to end."""
 
     def __init__(
-        self, paths: Paths, store: ServiceStore, history: History, supervisor: Supervisor, idle: Idle, keys: KeyDesk
-    ) -> None:
+        self, paths: Paths, store: ServiceStore, history: History, supervisor: Supervisor, menu: Menu, idle: Idle,
+        keys: KeyDesk,
+    ) -> None:  # fmt: skip
         self._paths = paths
         self._store = store
         self._history = history
         self._supervisor = supervisor
+        self._menu = menu
         self._idle = idle
         self.keys = keys
         self._begun = clock_s()
@@ -59,6 +62,7 @@ class Control:
             services=self._supervisor.views(),
             idle=self._idle.look(),
             run=self._idle.read_run(),
+            doors=self._menu.views(),
         )
 
     async def plan(self, wish: Wish) -> Plan:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from stoker.config import Config
 from stoker.door_tables import model_of
 from stoker.flows.history import History
 from stoker.flows.menu import Menu
 from stoker.flows.on_demand import OnDemand
 from stoker.gateway.directory import Entry, NoSingleModel
-from stoker.records import ANY, BEING_STARTED, RESTING, Plan, SettingValue, State, Wish
+from stoker.records import ANY, BEING_STARTED, RESTING, Endpoint, Plan, Service, SettingValue, State, Wish
 from stoker.supervise.service import ServiceOwner
 
 RETRY_SOON_S, RETRY_LATER_S, LONGEST_RETRY_S = 5, 60, 3600
@@ -31,6 +32,7 @@ class Directory:
         self._on_demand = on_demand
         self._history = history
         self._served_by: dict[str, str] = {}  # who answered for a model when it was last looked for
+        self._ready: dict[str, tuple[tuple[Plan, Service, Endpoint | None, Config], Entry]] = {}
         self._begun = time.time()
 
     def ask(self, service: str) -> None:
@@ -90,6 +92,16 @@ class Directory:
         return None
 
     def _running(self, name: str, owner: ServiceOwner) -> Entry:
+        made_of = (owner.plan, owner.service, owner.endpoint, self._menu.config)
+        known = self._ready.get(name)
+        if known is not None and known[0] == made_of:
+            return known[1]
+        entry = self._look_at(name, owner)
+        if entry.endpoint is not None and not entry.waits_for:  # nothing else of it changes with time
+            self._ready[name] = made_of, entry
+        return entry
+
+    def _look_at(self, name: str, owner: ServiceOwner) -> Entry:
         plan, service = owner.plan, owner.service
         model, endpoint, on_demand = plan.model, owner.endpoint, self._menu.door(name).on_demand
         if on_demand and service.state in RESTING and (wish := self._menu.wish(name)) is not None:

@@ -8,6 +8,7 @@ from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import StokerError, WrongUse
 from stoker.flows.key_records import make_key, make_secret, read_views, view_key
+from stoker.flows.known_models import warn_of_models
 from stoker.gateway.keyring import Keyring
 from stoker.gateway.meter import Meter
 from stoker.records import KeyView, KeyWish, NewKey, RevokedKey, UsageBy, UsageView
@@ -35,7 +36,8 @@ class KeyDesk:
         async with self._turn:
             await asyncio.to_thread(add_key, self._paths.database, key)
             await self._load()
-        return NewKey(secret, view_key(key, None, now))
+        warnings = await asyncio.to_thread(warn_of_models, self._paths, key.models)
+        return NewKey(secret, view_key(key, None, now), warnings)
 
     async def revoke(self, name: str) -> RevokedKey:
         """Ends a key and what runs under it, before the disk is asked: a full one must not keep the door open."""

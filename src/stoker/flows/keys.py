@@ -8,6 +8,7 @@ from stoker.config import Paths
 from stoker.errors import StokerError
 from stoker.flows.client import Daemon, read_daemon
 from stoker.flows.key_records import make_key, make_secret, read_views, view_key
+from stoker.flows.known_models import warn_of_models
 from stoker.flows.ownership import own_state, read_owner
 from stoker.records import KeyView, KeyWish, NewKey, RevokedKey, UsageBy, UsageView
 from stoker.store.keys import add_key, revoke_key
@@ -22,7 +23,7 @@ def add(paths: Paths, wish: KeyWish) -> NewKey:
     key = make_key(wish, secret, now)
     with own_state(paths, __version__):  # a daemon that starts just now would not know of it
         add_key(paths.database, key)
-    return NewKey(secret, view_key(key, None, now))
+    return NewKey(secret, view_key(key, None, now), warn_of_models(paths, key.models))
 
 
 def list_keys(paths: Paths) -> tuple[KeyView, ...]:

@@ -11,7 +11,7 @@ from stoker.config import Config, read_config
 from stoker.door_tables import model_of
 from stoker.errors import StokerError
 from stoker.flows.filtering import check_filters
-from stoker.records import DoorSettings, QueueLimits, Wish
+from stoker.records import DoorSettings, DoorView, QueueLimits, Wish
 
 LOOK_S = 1.0
 NO_DOOR = DoorSettings()
@@ -20,7 +20,7 @@ logger = logging.getLogger("stoker.daemon")
 
 
 class Menu:
-    """The services and aliases of `stoker.toml`; nothing of it waits for a disk but `run` and `refresh`."""
+    """The services and aliases of `stoker.toml`, which `config` holds; nothing waits for a disk but `run` and `refresh`."""
 
     def __init__(self, file: Path, config: Config) -> None:
         self._file = file
@@ -28,7 +28,7 @@ class Menu:
         self._take(config)
 
     def _take(self, config: Config) -> None:
-        self._config = config
+        self.config = config
         served = [(model_of(wish), name) for name, wish in config.services.items()]
         # What a request may start comes last, so that it stands for its model's name: config allows one of them only.
         served.sort(key=lambda pair: self.door(pair[1]).on_demand)
@@ -53,11 +53,11 @@ class Menu:
 
     def wish(self, service: str) -> Wish | None:
         """Returns the wish of a service, None where the file has none of that name."""
-        return self._config.services.get(service)
+        return self.config.services.get(service)
 
     def door(self, service: str) -> DoorSettings:
         """Returns what the door does with a service's requests."""
-        return self._config.doors.get(service, NO_DOOR)
+        return self.config.doors.get(service, NO_DOOR)
 
     def filters(self, service: str) -> tuple[str, ...]:
         """Returns the filters that a service's requests and replies go through."""
@@ -66,7 +66,7 @@ class Menu:
 
     def limits(self, service: str) -> QueueLimits:
         """Returns how many requests for a service may run and wait: its own table's word, else that of `[gateway]`."""
-        door, gateway = self.door(service), self._config.gateway
+        door, gateway = self.door(service), self.config.gateway
         return QueueLimits(
             gateway.running if door.running is None else door.running,
             gateway.waiting if door.waiting is None else door.waiting,
@@ -74,15 +74,20 @@ class Menu:
             door.tokens_in_flight,
         )
 
+    def views(self) -> tuple[DoorView, ...]:
+        """Returns the services that come or go by themselves."""
+        doors = self.config.doors.items()
+        return tuple(DoorView(name, one.on_demand, one.idle_s) for name, one in doors if one.on_demand or one.idle_s)
+
     def idle_limits_s(self) -> dict[str, float]:
         """Returns after how long each service is stopped that has a time-out of its own."""
-        return {name: door.idle_s for name, door in self._config.doors.items() if door.idle_s is not None}
+        return {name: door.idle_s for name, door in self.config.doors.items() if door.idle_s is not None}
 
     def on_demand(self) -> Iterator[tuple[Wish, str]]:
         """Yields the wishes that a request may start by the name of a model, and that name."""
         for model, name in self._by_model.items():
             if self.door(name).on_demand:
-                yield self._config.services[name], model
+                yield self.config.services[name], model
 
     def started_by(self, model: str) -> str | None:
         """Returns the service that a request for a model may start."""
@@ -92,7 +97,7 @@ class Menu:
     @property
     def aliases(self) -> dict[str, str]:
         """Other names, each with the model or service that it stands for."""
-        return self._config.aliases
+        return self.config.aliases
 
 
 def _read(file: Path) -> Config:

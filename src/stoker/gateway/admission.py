@@ -101,7 +101,9 @@ class Line:
 
     def _is_before(self, claim: Claim) -> bool:
         """Tells whether somebody who could run, or who waits for tokens that this one would take, came first."""
-        return any(one.claim.priority >= claim.priority and not self._is_held_by_key(one.claim) for one in self._waiting)
+        return bool(self._waiting) and any(
+            one.claim.priority >= claim.priority and not self._is_held_by_key(one.claim) for one in self._waiting
+        )
 
     def _is_held_by_key(self, claim: Claim) -> bool:
         return claim.key_running is not None and self._running[claim.key] >= claim.key_running

@@ -33,6 +33,6 @@ def anthropic_error(status: int, message: str, code: str) -> bytes:
     return msgspec.json.encode({"type": "error", "error": fields})
 
 
-def anthropic_event(message: str, code: str) -> bytes:
+def anthropic_event(status: int, message: str, code: str) -> bytes:
     """Returns the event that ends a stream which broke."""
-    return b"event: error\ndata: " + anthropic_error(500, message, code) + b"\n\n"
+    return b"event: error\ndata: " + anthropic_error(status, message, code) + b"\n\n"

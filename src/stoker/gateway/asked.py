@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from itertools import islice, pairwise
 from typing import NamedTuple
 
 import msgspec
 
 from stoker.gateway.exchange import Exchange
+from stoker.gateway.form import find_model
 from stoker.gateway.refusals import refuse
 
-MOST_PARTS = 1000  # of a form
 BYTES_PER_TOKEN = 4  # a rough estimate, for limits on what is in flight; an engine counts exactly
-BOUNDARY = re.compile(rb'boundary="?([^";,\s]{1,70})"?', re.IGNORECASE)
-MODEL_PART = re.compile(
-    rb'^content-disposition:[^\r\n]*;[ \t]*name=(?:model|"model")[ \t]*(?=[;\r]|\Z)', re.IGNORECASE | re.MULTILINE
-)
 
 
 class Asked(NamedTuple):
@@ -62,23 +56,9 @@ def _read_json(exchange: Exchange) -> Asked | None:
 
 
 def _read_form(exchange: Exchange) -> Asked | None:
-    boundary = BOUNDARY.search(exchange.request.header(b"content-type") or b"")
-    model = _field(bytes(exchange.request.body), boundary[1]) if boundary else None
-    if model is None:
+    request = exchange.request
+    field = find_model(request.header(b"content-type") or b"", bytes(request.body))
+    if field is None:
         refuse(exchange, 400, "invalid_model", "The form has no field `model`.", param="model")
         return None
-    return Asked(model, False, 0)
-
-
-def _field(body: bytes, boundary: bytes) -> str | None:
-    """Returns the value of the one field `model`; None where there is none, or more than one to choose from."""
-    found = []
-    line = re.compile(rb"(?:\A|\r\n)--" + re.escape(boundary) + rb"(--)?[ \t]*(?=\r\n|\Z)")
-    lines = list(islice(line.finditer(body), MOST_PARTS + 1))
-    for this, following in pairwise(lines):
-        head, ends, value = body[this.end() : following.start()].partition(b"\r\n\r\n")
-        if this[1] or len(lines) > MOST_PARTS:
-            break
-        if ends and MODEL_PART.search(head):
-            found.append(value)
-    return found[0].decode("utf-8", "replace") if len(found) == 1 else None
+    return Asked(field.model, False, 0)

@@ -183,12 +183,13 @@ class ClientConnection(asyncio.Protocol):
         """Answers a request that could not be read, when its turn comes; nothing is read after it."""
         self._deadline = None
         self._ignored_bytes = 0
+        refusal.path = self._reader.path  # whose clients read the answer
         self._line_up(refusal)
 
     def _answer_refusal(self, refusal: BadRequest) -> None:
         """Answers, then reads on for a while: a reset would swallow the answer."""
         self._transport.resume_reading()
-        request = Request("GET", "", b"", [], b"", "1.1", keep_alive=False)
+        request = Request("GET", refusal.path, b"", [], b"", "1.1", keep_alive=False)
         refuse(Exchange(request, _Last(self._transport), []), refusal.status, refusal.code, refusal.message)
         self._disarm()
         self._timer = self._loop.call_later(LINGER_S, self._transport.abort)

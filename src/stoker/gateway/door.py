@@ -8,6 +8,7 @@ import resource
 import secrets
 import ssl
 from collections.abc import Coroutine
+from itertools import count
 from typing import NamedTuple
 
 from stoker.config import GatewayConfig
@@ -60,6 +61,7 @@ class Door:
         self._limits = Limits(config.body_limit_bytes, config.head_limit_s, config.body_limit_s)
         self._connections: set[ClientConnection] = set()
         self._tasks: asyncio.TaskGroup | None = None
+        self._begun, self._count = secrets.token_hex(4).encode(), count(1)
 
     async def bind(self) -> list[asyncio.Server]:
         """Takes the address without serving yet, and where that speaks TLS, a plain one on the loopback interface last.
@@ -102,7 +104,8 @@ class Door:
 
     def handle(self, exchange: Exchange) -> None:
         """Answers one request."""
-        exchange.extra = [(b"x-request-id", _request_id(exchange))]
+        exchange.request_id = self._request_id(exchange)
+        exchange.extra = [(b"x-request-id", exchange.request_id)]
         exchange.on_done = lambda: self._ended(exchange)
         path = exchange.request.path
         if not self._hosts.let_in(exchange):
@@ -110,11 +113,12 @@ class Door:
         if exchange.request.method == "OPTIONS":
             answer_options(exchange)
         elif path == "/health":
-            exchange.reply(200, [JSON], b'{"status":"ok"}')
+            if _takes(exchange, "GET", "HEAD"):
+                exchange.reply(200, [JSON], b'{"status":"ok"}')
         elif path in BY_MODEL or path.startswith(("/v1/", SERVICE, UPSTREAM)) or path == "/running":
             self._answer_client(exchange, path)
         elif path == "/metrics":
-            if self._is_allowed(exchange, "metrics"):
+            if self._is_allowed(exchange, "metrics") and _takes(exchange, "GET", "HEAD"):
                 exchange.reply(200, [(b"content-type", self._metrics.content_type)], self._metrics.render())
         elif self._is_allowed(exchange, "control"):
             self._spawn(run_app(self._app, exchange), exchange)
@@ -173,6 +177,12 @@ class Door:
         self._metrics.count(exchange.request.path, exchange.status, service or "")
         self._meter.end(exchange)
 
+    def _request_id(self, exchange: Exchange) -> bytes:
+        given = exchange.request.header(b"x-request-id")
+        if given and len(given) <= REQUEST_ID_LIMIT_BYTES and given.isascii():
+            return given
+        return b"%s-%x" % (self._begun, next(self._count))
+
     def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
         if self._tasks is None:
             work.close()
@@ -199,10 +209,3 @@ async def _guard(work: Coroutine[None, None, None], exchange: Exchange) -> None:
             refuse(exchange, 500, "internal_error", "Stoker failed here; see daemon.log.", kind="server_error")
         else:
             exchange.abort()
-
-
-def _request_id(exchange: Exchange) -> bytes:
-    given = exchange.request.header(b"x-request-id")
-    if given and len(given) <= REQUEST_ID_LIMIT_BYTES and given.isascii():
-        return given
-    return secrets.token_hex(8).encode()

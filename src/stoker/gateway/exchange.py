@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http
 from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple, Protocol
 
+from stoker.gateway.keyring import Denial
 from stoker.gateway.late import late_event
 from stoker.gateway.usage import Usage
 
@@ -39,7 +41,10 @@ class Request(NamedTuple):
 
     def header(self, name: bytes) -> bytes | None:
         """Returns the first header of that name."""
-        return next((value for key, value in self.headers if key == name), None)
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
 
 
 class Wire(Protocol):
@@ -66,27 +71,37 @@ def _nothing() -> None:
     return None
 
 
+def render_lines(headers: Headers) -> bytes:
+    """Returns headers as they are sent, each with its line's end."""
+    return b"%s: %s\r\n" * len(headers) % tuple(chain.from_iterable(headers))
+
+
 class Exchange:
     """Writes one reply. Whoever writes it may set the three callbacks to learn of the client."""
 
+    # What it begins with; most of it never changes.
+    status: int | None = None
+    done = False
+    paused = False
+    is_sized = False
+    request_id = b""
+    usage: Usage | None = None
+    on_bytes: Callable[[bytes], None] | None = None  # a tunnel's: what the client sends after its request
+    on_cut: Callable[[Denial], bool] | None = None  # says in the stream under way why it ends; returns whether it could
+    waits = False  # it was told to wait for a stream, and no reply has begun
+    _chunked = False
+    _as_it_comes = False
+    _said_early = False
+    _late: bytearray | None = None  # a reply that is no stream, to a client that was promised one
+
     def __init__(self, request: Request, wire: Wire, extra: Headers) -> None:
         self.request = request
-        self.status: int | None = None
-        self.done = False
         self.on_gone: Callable[[], None] = _nothing
         self.on_pause: Callable[[], None] = _nothing
         self.on_resume: Callable[[], None] = _nothing
         self.on_done: Callable[[], None] = _nothing
-        self.on_bytes: Callable[[bytes], None] | None = None  # a tunnel's: what the client sends after its request
-        self.paused = False
         self._wire = wire
         self.extra = extra
-        self.usage: Usage | None = None
-        self.is_sized = False
-        self._chunked = False
-        self._as_it_comes = False
-        self._said_early = False
-        self._late: bytearray | None = None  # a reply that is no stream, to a client that was promised one
         self._silent = request.method == "HEAD"  # or a status that has no body
 
     def say(self, comment: str, headers: Headers) -> None:
@@ -96,7 +111,7 @@ class Exchange:
         """
         if self.status is None:
             self.start(200, [(b"content-type", EVENTS), (b"cache-control", b"no-cache"), *headers], None)
-            self._said_early = True
+            self._said_early = self.waits = True
             # The head says nothing of a compressed body, so there must be none.
             plain = [pair for pair in self.request.headers if pair[0] != b"accept-encoding"]
             self.request = self.request._replace(headers=plain)
@@ -110,7 +125,7 @@ class Exchange:
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head; `length` None means a body of unknown length."""
         if self._said_early:
-            self.status = status
+            self.status, self.waits = status, False
             kind = dict(headers).get(b"content-type", b"")
             self._late = None if status == http.HTTPStatus.OK and kind.startswith(b"text/event-stream") else bytearray()
             return
@@ -118,8 +133,7 @@ class Exchange:
         self.is_sized = length is not None
         bodiless = status in BODILESS
         self._silent = self._silent or bodiless
-        head = [b"HTTP/1.1 %d %s\r\n" % (status, REASONS.get(status, b"Unknown"))]
-        head += [b"%s: %s\r\n" % pair for pair in (*headers, *self.extra)]
+        head = [b"HTTP/1.1 %d %s\r\n" % (status, REASONS.get(status, b"Unknown")), render_lines(headers + self.extra)]
         if bodiless:
             pass
         elif length is not None:
@@ -149,9 +163,8 @@ class Exchange:
     def open_tunnel(self, headers: Headers, on_bytes: Callable[[bytes], None]) -> Callable[[bytes], None]:
         """Passes bytes on as they come from here on, both ways; returns what sends to the client."""
         self.status, self.on_bytes = 101, on_bytes
-        lines = [b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"]
-        lines += [b"%s: %s\r\n" % pair for pair in (*headers, *self.extra)]
-        self._wire.write(b"".join((*lines, b"\r\n")))
+        switched = b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n"
+        self._wire.write(switched + render_lines(headers + self.extra) + b"\r\n")
         self._wire.hold(False)  # it was held back if it asked before its turn
         return self._wire.write
 
@@ -186,6 +199,12 @@ class Exchange:
             self._close()
             self._wire.abort()
 
+    def break_off(self) -> None:
+        """Closes after what was written, and without the reply's end."""
+        if not self.done:
+            self._close()
+            self._wire.finish(False)
+
     def pause(self) -> None:
         """Tells whoever writes the reply to wait; whoever begins to write it later looks at `paused`."""
         self.paused = True
@@ -201,11 +220,14 @@ class Exchange:
         if not self.done:
             self.done = True
             self.on_gone()  # first: the engine is let go before somebody else's turn comes
-            self.on_done()
+            self._close()
 
     def _close(self) -> None:
         self.done = True
         self.on_done()
+        # Bodies are large: they are to go now, and not when the collector of cycles comes round.
+        self.on_gone = self.on_pause = self.on_resume = self.on_done = _nothing
+        self.on_cut = None
 
     def reply(self, status: int, headers: Headers, body: bytes) -> None:
         """Sends a whole reply."""

@@ -37,6 +37,7 @@ class FilteredExchange(Exchange):
         # The reply has to be one that can be read.
         headers = [pair for pair in inner.request.headers if pair[0] != b"accept-encoding"]
         super().__init__(inner.request._replace(headers=headers), _Onward(inner), inner.extra)
+        self.request_id = inner.request_id
         self._inner = inner
         self._parts = parts
         self._count = count
@@ -46,6 +47,7 @@ class FilteredExchange(Exchange):
         self._asks = False
         self.paused = inner.paused
         inner.on_gone, inner.on_pause, inner.on_resume = self.gone, self.pause, self.resume
+        inner.on_cut = lambda denial: self.on_cut is not None and self.on_cut(denial)
 
     def start(self, status: int, headers: Headers, length: int | None) -> None:
         """Sends the head, or keeps it until the length is known; a later one takes the place of one that was kept."""

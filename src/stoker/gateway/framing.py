@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Protocol
 
-ONE_CHUNK = re.compile(rb"([1-9a-fA-F][0-9a-fA-F]{0,14})\r\n").match
 SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
 LINE_LIMIT_BYTES = 8 * 1024
 CLOSING_LIMIT_BYTES = 1024 * 1024
 CRLF = b"\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+FULL_CHUNK = re.compile(rb"([1-9a-fA-F][0-9a-fA-F]{0,7})\r\n").match
 
 
 class BrokenFraming(Exception):
@@ -29,11 +31,26 @@ class Body(Protocol):
         """Returns what it carries, without framing; a body is either fed or decoded. Raises BrokenFraming."""
 
 
+@lru_cache(1024)
+def size_line(chunk_bytes: int) -> bytes:
+    """Returns the line with which a chunk begins that is so long, this line and its end included; no chunk begins with b"?".
+
+    What begins so and ends with CRLF is one whole chunk as engines write it, which most of all that ever comes is.
+    """
+    for digits in range(1, 9):
+        held_bytes = chunk_bytes - digits - 2 * len(CRLF)
+        line = b"%x\r\n" % max(held_bytes, 0)
+        if held_bytes > 0 and len(line) == digits + len(CRLF):
+            return line
+    return b"?"
+
+
 class ChunkedBody:
     """A body in chunks (RFC 9112, 7.1).
 
     A line that has not come whole is held back, and so is the last chunk until its trailers have come: a reply that breaks
-    off has not ended yet for whoever got what was passed on.
+    off has not ended yet for whoever got what was passed on. `is_between`: nothing is under way or held back, so that a
+    whole chunk may be passed on without being fed.
     """
 
     def __init__(self) -> None:
@@ -42,17 +59,28 @@ class ChunkedBody:
         self._held = b""
         self._left = 0  # of the chunk that is under way, with the line end that closes it
         self._in_trailer = False
-        self._is_between = True  # none of the three
+        self.is_between = True  # none of the three
 
     def feed(self, data: bytes) -> bytes:
         """Returns what may be passed on, chunk sizes and trailers included."""
-        if self._is_between:  # one event as an engine writes it, which is most of all that ever comes
-            found = ONE_CHUNK(data)
-            if found is not None and found.end() + int(found[1], 16) + len(CRLF) == len(data) and data.endswith(CRLF):
-                return data
+        if self.is_between and self._is_whole(data):
+            return data
         passed = self._walk(data)
-        self._is_between = not (self._left or self._held)
+        self.is_between = not (self._left or self._held)
         return passed
+
+    def _is_whole(self, data: bytes) -> bool:
+        """Tells whether this is whole chunks as engines write them, and perhaps the last one without trailers."""
+        at, size = 0, len(data)
+        while at < size:
+            found = FULL_CHUNK(data, at)
+            if found is None:
+                self.done = data[at:] == LAST_CHUNK
+                return self.done
+            at = found.end() + int(found[1], 16) + len(CRLF)
+            if data[at - len(CRLF) : at] != CRLF:
+                return False
+        return True
 
     def _walk(self, data: bytes) -> bytes:
         if self._held:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from stoker.gateway.cors import cors_headers
 from stoker.gateway.exchange import Exchange
@@ -37,6 +38,11 @@ def reachable(bound: str) -> str:
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, bound)
 
 
+@lru_cache(256)
+def _named(host: bytes) -> str:
+    return normalise(host.decode("latin-1"))
+
+
 class Hosts:
     """The names by which this gateway may be called, and the origins whose web pages may ask it."""
 
@@ -50,15 +56,17 @@ class Hosts:
         if len(hosts) > 1 or (not hosts and exchange.request.http_version == "1.1"):
             refuse(exchange, 400, "malformed_request", "An HTTP/1.1 request names one host (RFC 9112, 3.2).")
             return False
-        if hosts and normalise(hosts[0].decode("latin-1")) not in self._names:
+        if hosts and _named(hosts[0]) not in self._names:
             message = f"The host {hosts[0].decode('latin-1')!r} is not one of this gateway's (gateway.allowed_hosts)."
             refuse(exchange, 403, "foreign_host", message, kind="permission_error")
             return False
         origin = exchange.request.header(b"origin")
-        if origin is not None and origin.lower() in self._origins:  # this host's other ports are other origins too
+        if origin is None:
+            return True
+        if origin.lower() in self._origins:  # this host's other ports are other origins too
             exchange.extra = [*exchange.extra, *cors_headers(origin)]
             return True
-        if origin is None or normalise(origin.decode("latin-1").partition("://")[2]) in self._names:
+        if normalise(origin.decode("latin-1").partition("://")[2]) in self._names:
             return True
         message = "Web pages of other sites may not ask here (gateway.cors_origins)."
         refuse(exchange, 403, "foreign_origin", message, kind="permission_error")

@@ -37,7 +37,7 @@ class Caller(NamedTuple):
 
 
 class Denial(NamedTuple):
-    """Why somebody is not let in, as OpenAI's clients understand it."""
+    """Why somebody is not let in, or a reply ends before its time, as OpenAI's clients understand it."""
 
     status: int
     code: str
@@ -107,7 +107,9 @@ class Keyring:
         wait_s = self._attempts.wait_s(peer, digests)
         if wait_s:
             return _too_many_attempts(wait_s)
-        found = next((held for digest in digests if (held := self._find(digest)) is not None), None)
+        found = None
+        for digest in digests:
+            found = found or self._find(digest)
         if found is None:
             wait_s = self._attempts.fail(peer)
             return _too_many_attempts(wait_s) if wait_s else Denial(401, "invalid_api_key", f"The key is wrong. {SEE_KEY}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import cache
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from stoker.gateway.exchange import Exchange
 from stoker.gateway.keyring import Caller, Denial
 from stoker.gateway.refusals import refuse
+from stoker.gateway.tally import Tally
 from stoker.gateway.usage import Usage
 from stoker.records import UsageRecord
 
@@ -23,23 +23,18 @@ class Meter:
     def __init__(self, note: Note, registry: CollectorRegistry) -> None:
         self._note = note
         self._running: defaultdict[str, dict[Exchange, None]] = defaultdict(dict)  # in their order
-        requests = Counter(
+        self._requests = Tally(
             "stoker_gateway_key_requests", "Requests for models ended, by key and status; status 0: no reply was begun.",
-            ["key", "status"], registry=registry,
+            ("key", "status"), registry,
         )  # fmt: skip
-        tokens = Counter(
+        self._tokens = Tally(
             "stoker_gateway_key_tokens", "Tokens as the engines counted them, by key and kind (prompt, completion, cached).",
-            ["key", "kind"], registry=registry,
+            ("key", "kind"), registry,
         )  # fmt: skip
-        self._requests = cache(
-            lambda key, status: requests.labels(key, str(status or 0))
-        )  # `labels` takes longer than the rest
-        self._tokens = cache(lambda key, kind: tokens.labels(key, kind))
 
     def begin(self, exchange: Exchange, caller: Caller) -> Usage:
         """Follows a request from here on; `end` has to be called when it is done."""
-        request_id = exchange.extra[0][1].decode("latin-1")
-        exchange.usage = Usage(caller, exchange.request.path, request_id)
+        exchange.usage = Usage(caller, exchange.request.path, exchange.request_id.decode("latin-1"))
         self._running[caller.name][exchange] = None
         return exchange.usage
 
@@ -55,24 +50,33 @@ class Meter:
         self._note(record)
 
     def _count(self, record: UsageRecord) -> None:
-        self._requests(record.key, record.status).inc()
+        self._requests.add((record.key, str(record.status or 0)))
         kinds = ("prompt", record.prompt_tokens), ("completion", record.completion_tokens), ("cached", record.cached_tokens)
         for kind, tokens in kinds:
             if tokens is not None:
-                self._tokens(record.key, kind).inc(tokens)
+                self._tokens.add((record.key, kind), tokens)
 
     def cut(self, name: str) -> int:
         """Ends what runs under a key, engines included, and never as if it were whole; returns how many that were."""
         exchanges = list(reversed(self._running[name]))  # else the end of one would let the next one begin
         for exchange in exchanges:
-            exchange.on_gone()
-            if exchange.done:
-                continue
-            if exchange.status is None:
-                refuse_denied(exchange, Denial(401, "revoked_api_key", f"The key `{name}` was revoked."))
-            else:
-                exchange.abort()
+            _cut(exchange, Denial(401, "revoked_api_key", f"The key `{name}` was revoked."))
         return len(exchanges)
+
+
+def _cut(exchange: Exchange, denial: Denial) -> None:
+    is_begun = exchange.status is not None and not exchange.waits
+    # To one who does not read nothing is said: it would keep the connection.
+    is_told = is_begun and not exchange.paused and exchange.on_cut is not None and exchange.on_cut(denial)
+    exchange.on_gone()
+    if exchange.done:
+        return
+    if not is_begun:
+        refuse_denied(exchange, denial)
+    elif is_told:
+        exchange.break_off()
+    else:
+        exchange.abort()
 
 
 def refuse_denied(exchange: Exchange, denial: Denial) -> None:

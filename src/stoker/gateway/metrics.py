@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
 from stoker.gateway.routes import shown
+from stoker.gateway.tally import Tally
 from stoker.records import ServiceView, State
 
 logger = logging.getLogger("stoker.gateway")
@@ -23,11 +24,10 @@ class GatewayMetrics:
 
     def __init__(self, views: Callable[[], Iterable[ServiceView]], version: str) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Counter(
+        self._requests = Tally(
             "stoker_gateway_requests", "Requests ended, by path, service and status; status 0: no reply was begun.",
-            ["path", "service", "status"], registry=self.registry,
+            ("path", "service", "status"), self.registry,
         )  # fmt: skip
-        self._children: dict[tuple[str, str, str], Counter] = {}
         self._substituted = Counter(
             "stoker_gateway_substituted_answers", "Answers that named another model than the one that was asked for.",
             registry=self.registry,
@@ -38,11 +38,7 @@ class GatewayMetrics:
 
     def count(self, path: str, status: int | None, service: str = "") -> None:
         """Counts one request that ended."""
-        key = (shown(path), service, str(status or 0))
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = self._requests.labels(*key)
-        child.inc()
+        self._requests.add((shown(path), service, str(status or 0)))
 
     def substituted(self, service: str, model: str, said: str) -> None:
         """Counts an answer that says that another model gave it, which must never be."""

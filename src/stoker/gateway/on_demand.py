@@ -9,12 +9,14 @@ import msgspec
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.gateway.directory import Directory, Entry, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
+from stoker.gateway.form import rename_model
 from stoker.gateway.keyring import Caller, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.model_value import replace_model
 from stoker.gateway.refusals import BAD_REQUEST, refuse
 from stoker.records import WITHOUT_ENGINE, Record, State
 
+RETRY_FULL_S = 5
 ALIAS_FILTER = (b"x-stoker-filters", b"alias")
 
 
@@ -115,17 +117,28 @@ def _headers(entry: Entry) -> Headers:
     return [(b"retry-after", str(entry.retry_after_s).encode()), (b"x-stoker-service", entry.service.encode())]
 
 
+def refuse_full(exchange: Exchange, entry: Entry, why: str) -> None:
+    """Answers 429 to one more than may wait for a service."""
+    headers = _headers(entry._replace(retry_after_s=max(RETRY_FULL_S, entry.retry_after_s)))
+    message = f"`{entry.model}` is busy: {why}, and no more may wait (waiting in stoker.toml)."
+    refuse(exchange, 429, "queue_full", message, kind="rate_limit_error", headers=headers)
+
+
 def name_real_model(exchange: Exchange, entry: Entry) -> Headers | None:
     """Puts the real model's name into a request that says an alias; returns the headers that tell of it.
 
     Answers 400 and returns None for a body in which its place cannot be told.
     """
-    if entry.alias_of is None or not exchange.request.is_json:
+    if entry.alias_of is None:
         return []
+    request = exchange.request
     try:
-        body = replace_model(bytes(exchange.request.body), entry.alias_of)
+        if request.is_json:
+            body = replace_model(bytes(request.body), entry.alias_of)
+        else:
+            body = rename_model(request.header(b"content-type") or b"", bytes(request.body), entry.alias_of)
     except WrongUse as problem:
         refuse(exchange, 400, "alias_unclear", f"{problem.what}; {problem.next_step}.", param="model")
         return None
-    exchange.request = exchange.request._replace(body=body)
+    exchange.request = request._replace(body=body)
     return [ALIAS_FILTER]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import select
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Protocol, cast
+from typing import cast
 
 from stoker.records import Endpoint
 
@@ -20,89 +19,56 @@ WRITE_BUFFER_BYTES = 64 * 1024
 Address = tuple[str, int]
 
 
-class Asker(Protocol):
-    """Whoever has a request under way on a connection."""
-
-    def received(self, data: bytes) -> None:
-        """Takes bytes of the reply as they come."""
-
-    def lost(self, error: Exception | None) -> None:
-        """Learns that the connection has ended."""
-
-
 class EngineConnection(asyncio.Protocol):
-    """One connection to an engine, for one request at a time."""
+    """One connection to an engine; whoever has a request under way on it is its protocol meanwhile."""
 
     def __init__(self, address: Address, pool: Pool) -> None:
         self.address = address
         self.idle_since = 0.0
-        self.on_full: Callable[[bool], None] | None = None  # a tunnel's: the engine takes no more for now, or again
         self._pool = pool
-        self._asker: Asker | None = None
+        self._look = select.poll()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keeps what bytes are written to."""
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self._look.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
-    def ask(self, asker: Asker, *pieces: bytes | bytearray) -> None:
-        """Sends a request; what comes from now on is its reply."""
-        self._asker = asker
+    def ask(self, asker: asyncio.Protocol, *pieces: bytes | bytearray) -> None:
+        """Sends a request; what comes from now on is told to `asker`, without a step between."""
+        self.transport.set_protocol(asker)
         for piece in pieces:
             self.transport.write(piece)
 
-    def pause_writing(self) -> None:
-        """The engine reads more slowly than a tunnel's client writes."""
-        if self.on_full is not None:
-            self.on_full(True)
-
-    def resume_writing(self) -> None:
-        """The engine has caught up."""
-        if self.on_full is not None:
-            self.on_full(False)
-
     def data_received(self, data: bytes) -> None:
-        """Passes the reply on; an engine that speaks unasked is not spoken to any more."""
-        if self._asker is not None:
-            self._asker.received(data)
-        else:
-            self.drop()
+        """An engine that speaks unasked is not spoken to any more."""
+        self.drop()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tells whoever waits for the reply."""
+        """Leaves the pool."""
         self._pool.forget(self)
-        asker, self._asker = self._asker, None
-        if asker is not None:
-            asker.lost(error)
 
     def is_quiet(self) -> bool:
         """Tells whether the engine has neither closed nor spoken, as of now and not of when the event loop looked last."""
-        if self.transport.is_closing():
-            return False
-        look = select.poll()  # a microsecond; a request that goes out on a connection just closed would be lost
-        look.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return not look.poll(0)
+        # A microsecond; a request that goes out on a connection just closed would be lost.
+        return not self.transport.is_closing() and not self._look.poll(0)
 
     def give_back(self) -> None:
-        """Ends the request and keeps the connection for another."""
-        self._asker = None
+        """Keeps the connection for another request."""
+        self.transport.set_protocol(self)
         self._pool.keep(self)
 
     def close(self) -> None:
-        """Ends the request and the connection, after what is still to be written."""
-        self._asker = None
+        """Ends the connection, after what is still to be written."""
         self.transport.close()
 
     def close_soon(self) -> None:
         """Closes a tunnel whose client has left: its last words are written first, if the engine takes them."""
-        self._asker = None
-        self.on_full = None
         self.transport.close()
         asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
 
     def drop(self) -> None:
         """Cuts the connection, so that the engine sees at once that nobody waits any more."""
-        self._asker = None
         self.transport.abort()
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from stoker.gateway.anthropic import anthropic_error, anthropic_event, is_anthropic
 from stoker.gateway.exchange import Exchange, Headers
+from stoker.gateway.keyring import Denial
 
 JSON = (b"content-type", b"application/json")
 BAD_REQUEST = "invalid_request_error"
@@ -32,22 +33,21 @@ def refuse(
     exchange.reply(status, [JSON, *(headers or [])], body)
 
 
-def error_event(path: str, message: str, code: str) -> bytes:
+def error_event(path: str, denial: Denial) -> bytes:
     """Returns an SSE event that ends a stream which broke: the path's clients raise its message as an error.
 
     The leading blank line closes an event of which only a part had come.
     """
     if is_anthropic(path):
-        return b"\n\n" + anthropic_event(message, code)
+        return b"\n\n" + anthropic_event(denial.status, denial.message, denial.code)
     if path.endswith("/v1/responses"):
-        return b"\n\n" + _responses_event(message, code)
-    return b"\n\ndata: " + error_body(message, "engine_error", code) + b"\n\n"
+        return b"\n\n" + _responses_event(denial)
+    return b"\n\ndata: " + error_body(denial.message, denial.kind, denial.code) + b"\n\n"
 
 
-def _responses_event(message: str, code: str) -> bytes:
+def _responses_event(denial: Denial) -> bytes:
     # OpenAI numbers the events of this protocol; how many came is not known here, since bytes are passed on unread.
-    event = {"type": "error", "code": code, "message": message, "param": None, "sequence_number": 0}
+    event = {"type": "error", "code": denial.code, "message": denial.message, "param": None, "sequence_number": 0}
     # `error` beside it: OpenAI's Python client takes an event without it for a part of the answer, and raises nothing.
-    return (
-        b"event: error\ndata: " + msgspec.json.encode({**event, "error": _fields(message, "engine_error", code)}) + b"\n\n"
-    )
+    error = _fields(denial.message, denial.kind, denial.code)
+    return b"event: error\ndata: " + msgspec.json.encode({**event, "error": error}) + b"\n\n"

@@ -8,17 +8,18 @@ from urllib.parse import unquote
 import httptools
 
 from stoker.gateway.exchange import Headers, Request
+from stoker.gateway.target import origin_form
 
 HEAD_LIMIT_BYTES = 64 * 1024
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class BadRequest(Exception):
-    """A request that is not read on; nothing that follows it can be trusted."""
+    """A request that is not read on; nothing that follows it can be trusted. `path` is empty where none was read."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
-        self.status, self.code, self.message = status, code, message
+        self.status, self.code, self.message, self.path = status, code, message, ""
 
 
 class Listener(Protocol):
@@ -53,6 +54,12 @@ class RequestReader:
         self._url = b""
         self._headers: Headers = []
         self._body = bytearray()
+
+    @property
+    def path(self) -> str:
+        """The path of the request that has begun and is not whole, as far as it was read."""
+        target = origin_form(self._url, [], "")[0] if self.in_message else b""
+        return unquote(target.partition(b"?")[0].decode("latin-1"))
 
     def feed(self, data: bytes) -> None:
         """Reads what came; raises BadRequest."""
@@ -101,23 +108,30 @@ class RequestReader:
         """Refuses a body that says it will be too large, before it is sent."""
         self._in_body = True
         self._idle_bytes = 0
-        self._check_head()
-        if len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers) > HEAD_LIMIT_BYTES:
+        self._check_start()
+        head_bytes, encodings, expects = len(self._url), 0, False
+        for name, value in self._headers:
+            head_bytes += len(name) + len(value) + 4
+            if name == b"content-length" and int(value) > self._body_limit_bytes:
+                raise self._too_large()
+            if name == b"transfer-encoding":
+                encodings += 1
+                self._check_encoding(value, encodings)
+            expects = expects or (name == b"expect" and value.lower() == b"100-continue")
+        if head_bytes > HEAD_LIMIT_BYTES:
             raise _head_too_large()
-        length = next((value for name, value in self._headers if name == b"content-length"), b"0")
-        if int(length) > self._body_limit_bytes:
-            raise self._too_large()
-        expects = any(name == b"expect" and value.lower() == b"100-continue" for name, value in self._headers)
         self._listener.head_read(expects)
 
-    def _check_head(self) -> None:
-        """Refuses what llhttp takes: HTTP/0.9 with a head, tunnels, and other encodings than the engine would be told of."""
+    def _check_start(self) -> None:
+        """Refuses what llhttp takes: HTTP/0.9 with a head, and tunnels."""
         if self._parser.get_http_version() not in ("1.0", "1.1"):
             raise BadRequest(400, "malformed_request", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
         if self._parser.get_method() == b"CONNECT":
             raise BadRequest(400, "malformed_request", "This is no proxy: CONNECT is not spoken here.")
-        encodings = [value.lower() for name, value in self._headers if name == b"transfer-encoding"]
-        if encodings not in ([], [b"chunked"]):
+
+    def _check_encoding(self, value: bytes, count: int) -> None:
+        """Refuses other encodings than the engine would be told of, which llhttp takes."""
+        if value.lower() != b"chunked" or count > 1:
             raise BadRequest(400, "malformed_request", "The only Transfer-Encoding that is understood here is `chunked`.")
 
     def on_body(self, body: bytes) -> None:
@@ -144,24 +158,22 @@ class RequestReader:
         return self._parser.should_upgrade() and any(name in FRAMING for name, _ in self._headers)
 
     def _request(self) -> Request:
-        target, _, query = self._url.partition(b"?")
+        parser, offers = self._parser, self._parser.should_upgrade()
+        url, headers = self._url, self._headers
+        if not url.startswith(b"/"):
+            url, headers = origin_form(url, headers, parser.get_http_version())
+        target, _, query = url.partition(b"?")
+        keep_alive = parser.should_keep_alive() and not offers
         return Request(
-            method=self._parser.get_method().decode(),
-            path=unquote(target.decode("latin-1")),
-            query=query,
-            headers=self._headers,
-            body=self._body,
-            http_version=self._parser.get_http_version(),
-            keep_alive=self._parser.should_keep_alive() and not self._parser.should_upgrade(),
-            target=self._url,
-            is_websocket=self._offers_websocket(),
-        )
+            parser.get_method().decode(), unquote(target.decode("latin-1")), query, headers, self._body,
+            parser.get_http_version(), keep_alive, url, offers and self._offers_websocket(),
+        )  # fmt: skip
 
     def _offers_websocket(self) -> bool:
         # Any other method is no offer (RFC 6455, 4.1), so that none reaches the paths that only take POST.
         offered = {value.lower() for name, value in self._headers if name == b"upgrade"}
         is_get = self._parser.get_method() == b"GET" and self._parser.get_http_version() == "1.1"
-        return is_get and self._parser.should_upgrade() and b"websocket" in offered
+        return is_get and b"websocket" in offered
 
 
 class _BodyOnly:

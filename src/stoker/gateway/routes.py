@@ -14,6 +14,7 @@ BY_MODEL = frozenset({
 })  # fmt: skip
 SERVICE, UPSTREAM, MODELS = "/service/", "/upstream/", "/v1/models"
 MOST_WORDS = 4  # of a model's name
+SHOWN_PREFIXES = (SERVICE, UPSTREAM, f"{MODELS}/", "/api/")
 KNOWN = BY_MODEL | {"/health", "/metrics", MODELS, "/running"}
 
 
@@ -48,5 +49,4 @@ def shown(path: str) -> str:
     """Returns a path as metrics show it: a few names, however many paths clients make up."""
     if path in KNOWN:
         return path
-    prefixes = (SERVICE, UPSTREAM, f"{MODELS}/", "/api/")
-    return next((prefix for prefix in prefixes if path.startswith(prefix)), "other")
+    return next((prefix for prefix in SHOWN_PREFIXES if path.startswith(prefix)), "other")

@@ -18,17 +18,18 @@ from stoker.gateway.filtered import filter_exchange
 from stoker.gateway.keyring import Caller, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
-from stoker.gateway.on_demand import find_or_refuse, name_real_model, refuse_unready, refuse_unstarted
+from stoker.gateway.on_demand import find_or_refuse, name_real_model, refuse_full, refuse_unready, refuse_unstarted
 from stoker.gateway.patience import Patience, wait_limit_s
 from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import refuse
-from stoker.gateway.relay import Relay, identity
+from stoker.gateway.relay import Relay
 from stoker.gateway.routes import Within
-from stoker.gateway.tail import read_counted, read_models
+from stoker.gateway.silence import Silence
+from stoker.gateway.tail import names_another, read_counted
 from stoker.gateway.token_count import count_tokens
+from stoker.gateway.way import Way
 from stoker.records import Endpoint
 
-RETRY_BUSY_S = 5
 Spawn = Callable[[Coroutine[None, None, None], Exchange], None]
 
 
@@ -41,7 +42,6 @@ class Errand:
         self.entry = entry
         self.asked = asked
         self.begun_at = asyncio.get_running_loop().time()
-        self.ticket: Ticket | None = None
         self.relay: Relay | None = None
 
 
@@ -56,9 +56,10 @@ class Serving:
         self._metrics = metrics
         self._engine_key = engine_key
         self._spawn = spawn
-        self._pool = Pool()
+        self._pool, self._silence = Pool(), Silence(config.engine_silence_limit_s)
         self._lines: dict[str, Line] = {}
-        self._in_flight: Counter[str] = Counter()
+        self._ways: dict[str, Way] = {}
+        self._awaiting: Counter[str] = Counter()
         self._said_tokens: Counter[str] = Counter()
         self._relays: defaultdict[str, set[Relay]] = defaultdict(set)
         self._heard_at: defaultdict[str, float] = defaultdict(float)
@@ -66,11 +67,12 @@ class Serving:
     def in_flight(self, service: str) -> int:
         """Returns how many requests a service answers or has in its line: so many a stop or a switch would turn away."""
         line = self._lines.get(service)
-        return self._in_flight[service] if line is None else max(self._in_flight[service], line.running) + line.waiting
+        sent = len(self._relays[service])
+        return sent if line is None else max(sent, line.running) + line.waiting
 
     def heard_at(self, service: str) -> float:
         """Returns when a service's engine last sent something to a client, on the event loop's clock; 0 for never."""
-        return max(self._heard_at[service], *(relay.heard_at for relay in self._relays[service]), 0.0)
+        return max(self._heard_at[service], *(relay.heard_at() for relay in self._relays[service]), 0.0)
 
     def said_tokens(self, service: str) -> int:
         """Returns how many tokens a service's answers said that they have, since this daemon began."""
@@ -137,6 +139,10 @@ class Serving:
     async def _await_start(self, errand: Errand, limit_s: float) -> None:
         """Waits with the client until the service is READY, or says after a while for when it may come again."""
         exchange, entry = errand.exchange, errand.entry
+        if (waiting := self._awaiting[entry.service]) >= max(1, entry.limits.waiting):  # the first one starts the service
+            refuse_full(exchange, entry, f"{waiting} requests wait for it to start")
+            return
+        self._awaiting[entry.service] += 1
         patience = Patience(exchange, errand.asked.is_stream, self._config.wait_comment_s, lambda: self._now(entry))
         try:
             async with asyncio.timeout(limit_s):
@@ -151,17 +157,21 @@ class Serving:
             errand.entry = self._now(entry)
             if not exchange.done:
                 self._line_up(errand)
+        finally:
+            self._awaiting[entry.service] -= 1
 
     def _now(self, entry: Entry) -> Entry:
         """Returns what is known of a service now, under the name that was asked for."""
         now = self._directory.find_service(entry.service)
-        return entry if now is None else now._replace(model=entry.model, alias_of=entry.alias_of)
+        if now is None or now is entry:
+            return entry
+        return now._replace(model=entry.model, alias_of=entry.alias_of)
 
     def _line_up(self, errand: Errand) -> None:
         caller, entry, exchange = errand.caller, errand.entry, errand.exchange
         line = self._line(entry)
         claim = Claim(caller.name, caller.priority, caller.running, errand.asked.tokens)
-        errand.ticket = ticket = Ticket(claim, partial(self._take_turn, errand))
+        ticket = Ticket(claim, partial(self._take_turn, errand))
         ended = exchange.on_done
 
         def done() -> None:
@@ -171,9 +181,7 @@ class Serving:
 
         exchange.on_done = done
         if not line.enter(ticket):
-            headers = [(b"retry-after", str(RETRY_BUSY_S).encode()), (b"x-stoker-service", entry.service.encode())]
-            message = f"`{entry.model}` is busy: {line.why_waiting(claim)}, and no more may wait (waiting in stoker.toml)."
-            refuse(exchange, 429, "queue_full", message, kind="rate_limit_error", headers=headers)
+            refuse_full(exchange, entry, line.why_waiting(claim))
 
     def _line(self, entry: Entry) -> Line:
         places = Places(entry.limits.running, entry.limits.waiting, entry.limits.tokens)
@@ -194,24 +202,31 @@ class Serving:
             self._send(errand, entry.endpoint)
 
     def _send(self, errand: Errand, endpoint: Endpoint) -> None:
-        exchange, chain = errand.exchange, chain_of(errand.entry.filters)
-        alias = name_real_model(exchange, errand.entry)
-        if alias is None:
-            return
-        exchange.extra = [*exchange.extra, *identity(endpoint), *_listed([*chain.headers, *alias])]
-        relay_to = partial(self._relay_to, endpoint)
-        carried = filter_exchange(exchange, chain, partial(count_tokens, relay_to, endpoint.model), self._spawn)
+        way = self._way_to(endpoint)
+        carried = self._change(errand, way) if errand.entry.filters or errand.entry.alias_of else errand.exchange
         if carried is None:
             return
-        errand.relay = relay = relay_to(carried)
-        self._in_flight[endpoint.service] += 1
+        errand.exchange.extra += way.identity
+        errand.relay = relay = Relay(carried, way, self._pool, self._silence)
         self._relays[endpoint.service].add(relay)
         if not relay.begin():
             self._spawn(relay.run(), carried)
 
-    def _relay_to(self, endpoint: Endpoint, exchange: Exchange) -> Relay:
-        key = endpoint.key or self._engine_key
-        return Relay(exchange, endpoint, key, self._config.engine_silence_limit_s, self._pool)
+    def _way_to(self, endpoint: Endpoint) -> Way:
+        way = self._ways.get(endpoint.service)
+        if way is None or way.endpoint is not endpoint:
+            way = self._ways[endpoint.service] = Way(endpoint, endpoint.key or self._engine_key)
+        return way
+
+    def _change(self, errand: Errand, way: Way) -> Exchange | None:
+        """Lets the filters that were asked for change the request; returns what the relay shall see, None once answered."""
+        exchange, chain = errand.exchange, chain_of(errand.entry.filters)
+        alias = name_real_model(exchange, errand.entry)
+        if alias is None:
+            return None
+        exchange.extra += _listed([*chain.headers, *alias])
+        ask = partial(Relay, way=way, pool=self._pool, silence=self._silence)
+        return filter_exchange(exchange, chain, partial(count_tokens, ask, way.endpoint.model), self._spawn)
 
     # What is learnt from a reply.
 
@@ -219,19 +234,21 @@ class Serving:
         exchange, relay = errand.exchange, errand.relay
         if relay is None:
             return
-        service = errand.entry.service
-        self._in_flight[service] -= 1
+        service, passage = errand.entry.service, relay.passage
         self._relays[service].discard(relay)
-        self._heard_at[service] = max(self._heard_at[service], relay.heard_at)
-        opening, tail = relay.opening, relay.tail
+        self._heard_at[service] = max(self._heard_at[service], relay.heard_at())
+        if passage is None:
+            return
+        opening, tail = passage.opening, passage.tail
         if exchange.usage is not None:
             counted = read_counted(opening, tail)
             exchange.usage.prompt_tokens, exchange.usage.completion_tokens, exchange.usage.cached_tokens = counted
-            exchange.usage.ttft_s = None if relay.first_at is None else relay.first_at - errand.begun_at
+            exchange.usage.ttft_s = None if passage.first_at is None else passage.first_at - errand.begun_at
             self._said_tokens[service] += counted.completion_tokens or 0
-        said = read_models(opening + b"\n" + tail) if errand.asked.model and exchange.status == 200 else ()
-        if said and relay.model not in said:
-            self._metrics.substituted(service, relay.model, said[-1])
+        if errand.asked.model and exchange.status == 200:
+            said = names_another(relay.model, opening + b"\n" + tail)
+            if said is not None:
+                self._metrics.substituted(service, relay.model, said)
 
 
 def _listed(filters: Headers) -> Headers:

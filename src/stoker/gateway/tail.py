@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 USAGE = b'"usage"'
@@ -47,6 +48,22 @@ def _last_counted(tail: bytes) -> Counted:
             return Counted(_first(found, PROMPT), _first(found, COMPLETION), _count(cached))
         end = at
     return Counted()
+
+
+@lru_cache(64)
+def _names(model: str) -> tuple[bytes, bytes]:
+    """Returns how an engine writes that a model answers: without and with a space, as JSON's encoders do."""
+    name = json.dumps(model, ensure_ascii=False).encode()
+    return b'"model":' + name, b'"model": ' + name
+
+
+def names_another(model: str, said: bytes) -> str | None:
+    """Returns the model that a reply names in place of the one that was asked; None where it names that or none."""
+    short, spaced = _names(model)
+    if short in said or spaced in said:
+        return None
+    found = read_models(said)
+    return found[-1] if found and model not in found else None
 
 
 def read_models(said: bytes) -> tuple[str, ...]:

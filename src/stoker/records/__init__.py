@@ -20,6 +20,7 @@ from stoker.records.base import (
 from stoker.records.door import (
     ANY,
     DoorSettings,
+    DoorView,
     QueueLimits,
 )
 from stoker.records.fetch import (
@@ -225,6 +226,7 @@ __all__ = [
     "DaemonView",
     "Disk",
     "DoorSettings",
+    "DoorView",
     "Endpoint",
     "Environment",
     "Evidence",

@@ -31,6 +31,14 @@ class DoorSettings(Record, frozen=True):
     tokens_in_flight: Tokens | None = None
 
 
+class DoorView(Record, frozen=True):
+    """How a service comes and goes by itself: whether a request starts it, and after how long without one it stops."""
+
+    service: str
+    on_demand: bool
+    idle_s: float | None
+
+
 class QueueLimits(Record, frozen=True):
     """How many requests a service answers at once (None: as many as its engine does), and how many wait, for how long.
 

@@ -64,7 +64,8 @@ class RevokedKey(Record, frozen=True):
 
 
 class NewKey(Record, frozen=True):
-    """A key that was just made, which is shown this once."""
+    """A key that was just made, which is shown this once, and what may be wrong with it."""
 
     key: str
     view: KeyView
+    warnings: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from stoker.records.base import Record
+from stoker.records.door import DoorView
 from stoker.records.service import State
 from stoker.records.workflow import IdleView, RunningView
 
@@ -76,3 +77,4 @@ class StatusView(Record, frozen=True):
     services: tuple[ServiceView, ...]
     idle: IdleView | None = None
     run: RunningView | None = None
+    doors: tuple[DoorView, ...] = ()

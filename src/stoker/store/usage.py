@@ -48,7 +48,7 @@ class UsageStore:
             with self._database:
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany(INSERT, map(msgspec.structs.astuple, records))
-                self._database.executemany(USED, [(one.key, one.at) for one in records])
+                self._database.executemany(USED, {one.key: one.at for one in sorted(records, key=_at)}.items())
                 self._database.execute(FORGET_OLD, (now - self._keep_s,))
                 self._database.execute(FORGET_MANY, (self._keep_rows,))
         except sqlite3.Error as problem:
@@ -57,6 +57,10 @@ class UsageStore:
     def close(self) -> None:
         """Closes the file."""
         self._database.close()
+
+
+def _at(record: UsageRecord) -> float:
+    return record.at
 
 
 def read_usage(file: Path, by: UsageBy, since: float | None) -> tuple[UsageLine, ...]:

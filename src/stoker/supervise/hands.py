@@ -88,6 +88,7 @@ class Hands:
         self._log_read_s = 0.0
         self.hurry = False
         self.is_near = False
+        self._endpoint: tuple[tuple[Plan, Handle, Running | None], Endpoint] | None = None
         self._of_unit: tuple[Plan, Runtime] | None = None
 
     @property
@@ -95,10 +96,13 @@ class Hands:
         """Where the engine of the present launch answers."""
         if self.handle is None:
             return None
-        plan = self.plan
-        key = self.running.key if isinstance(self.running, Keyed) else None
-        reuses = not plan.is_engine or find(plan.engine).reuses_connections
-        return Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, self.handle.port, key, reuses)
+        made_of = plan, handle, running = self.plan, self.handle, self.running
+        if self._endpoint is None or self._endpoint[0] != made_of:  # every request asks
+            key = running.key if isinstance(running, Keyed) else None
+            reuses = not plan.is_engine or find(plan.engine).reuses_connections
+            made = Endpoint(plan.service, plan.model, plan.revision, plan.plan_id, HOST, handle.port, key, reuses)
+            self._endpoint = made_of, made
+        return self._endpoint[1]
 
     @property
     def need_bytes(self) -> int:

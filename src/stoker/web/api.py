@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match
 
 from stoker.errors import StokerError
 from stoker.flows.client import fault_of
 from stoker.flows.control import Control
 from stoker.gateway.asgi import App
+from stoker.gateway.refusals import BAD_REQUEST, error_body
 from stoker.records import AdoptView, AdoptWish, ServiceView, StatusView, SwitchView, Wish
 from stoker.web.keys import key_offers
 from stoker.web.offers import Offer
-from stoker.web.openapi import describe
+from stoker.web.openapi import JSON, describe
 from stoker.web.services import service_offers
 from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_body, read_number
 
@@ -63,9 +65,10 @@ def make_app(control: Control) -> App:
         Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
     document = describe(offers)
-    nowhere = Route("/{path:path}", _nothing_here, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
-    routes = [*(offer.route for offer in offers), nowhere]
-    return Starlette(routes=routes, exception_handlers={StokerError: _answer_fault, Exception: _answer_unforeseen})
+    answers = {StokerError: _answer_fault, HTTPException: _answer_elsewhere, Exception: _answer_unforeseen}
+    app = Starlette(routes=[offer.route for offer in offers], exception_handlers=answers)
+    app.router.redirect_slashes = False
+    return app
 
 
 async def _answer_fault(request: Request, problem: Exception) -> Response:
@@ -78,8 +81,15 @@ async def _answer_unforeseen(request: Request, problem: Exception) -> Response:
     return await _answer_fault(request, StokerError(what, next_step="report it with the end of daemon.log"))
 
 
-async def _nothing_here(request: Request) -> Response:
-    message = f"There is no {request.url.path} here."
-    return answer_json(
-        {"error": {"message": message, "type": "invalid_request_error", "code": "unknown_path", "src": "stoker"}}, 404
-    )
+async def _answer_elsewhere(request: Request, problem: Exception) -> Response:
+    path, methods = request.url.path, ", ".join(sorted(_methods(request)))
+    if methods:
+        body = error_body(f"{path} takes {methods}.", BAD_REQUEST, "method_not_allowed")
+        return Response(body, 405, {"allow": methods}, JSON)
+    return Response(error_body(f"There is no {path} here.", BAD_REQUEST, "unknown_path"), 404, media_type=JSON)
+
+
+def _methods(request: Request) -> set[str]:
+    """Returns the methods that a path takes, which may be those of several routes."""
+    routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in routes for method in route.methods}

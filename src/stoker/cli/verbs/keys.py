@@ -59,13 +59,15 @@ def add(
     name: str, models: str | None, rpm: int | None, running: int | None, priority: int, expires: float | None, as_json: bool
 ) -> None:
     """Prints the key alone on standard output, so that it can be piped to where it belongs."""
-    from stoker.cli.show import say_json
+    from stoker.cli.show import printable, say_json
     from stoker.config import find_paths
     from stoker.flows import keys as flow
     from stoker.records import KeyWish
 
     scope = None if models is None else tuple(model.strip() for model in models.split(",") if model.strip())
     made = flow.add(find_paths(), KeyWish(name, scope, rpm, running, priority, expires))
+    for warning in made.warnings:
+        click.secho(f"Warning: {printable(warning)}", fg="yellow", err=True)
     if as_json:
         say_json(made)
         return

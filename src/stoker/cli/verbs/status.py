@@ -10,7 +10,8 @@ HELP = """Show each service: model, state, since when, address and memory.
 Example:
   stoker status
   stoker status --watch
-  stoker status --json    gateway.url, gateway.key_file, daemon, services[].{name,model,state,since,why,...}
+  stoker status --json    gateway.url, gateway.key_file, daemon, services[].{name,model,state,since,why,...},
+                          doors[].{service,on_demand,idle_s}
 """
 WATCH_S = 1.0
 
