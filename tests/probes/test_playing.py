@@ -87,6 +87,20 @@ def test_what_the_engine_refuses_and_the_router_answers_is_told_with_the_engines
     assert "start it with `--enable-auto-tool-choice --tool-call-parser hermes`" in check.mend
 
 
+def test_an_engine_that_calls_the_model_otherwise_is_asked_by_its_own_name() -> None:
+    with lying_engine() as front, lying_engine("refuses-tools", model="org/honest") as engine:
+        target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url, engine_key=KEY)
+        view = verify(target, choose_probes(("failover",), deep=False), (), 30.0, lambda result: None)
+    assert "because the first returned HTTP 400" in found(view)["failover: tool choice"][1]
+
+
+def test_an_engine_that_refuses_everything_is_no_witness() -> None:
+    with lying_engine() as front, lying_engine() as engine:
+        target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url, engine_key="sk-not-its-key")
+        view = verify(target, choose_probes(("failover",), deep=False), (), 30.0, lambda result: None)
+    assert {verdict for verdict, _ in found(view).values()} == {Verdict.PASS}
+
+
 def test_the_worst_verdict_counts() -> None:
     assert worst([Verdict.PASS, Verdict.NOT_OFFERED]) is Verdict.PASS
     assert worst([Verdict.PASS, Verdict.UNKNOWN]) is Verdict.UNKNOWN

@@ -34,13 +34,14 @@ class Asker:
     """Asks a target until `end_s` on the monotonic clock.
 
     `calm` goes into every chat: what keeps this model from thinking first; `lively` is what makes it think, None where that
-    was not looked for yet. Both are found by `calm.py`.
+    was not looked for yet. Both are found by `calm.py`. `engine_model` is what the engine itself calls the model.
     """
 
     def __init__(self, target: Target, wire: Wire, end_s: float, kept: list[Exchange] | None = None) -> None:
         self.target = target
         self.calm: dict[str, Any] = {}
         self.lively: tuple[dict[str, Any], ...] | None = None
+        self.engine_model = target.model
         self._wire = wire
         self._end_s = end_s
         self._kept: list[Exchange] = [] if kept is None else kept
@@ -48,11 +49,11 @@ class Asker:
     def engine(self) -> Asker | None:
         """Returns the asker of the engine that should serve; None where that cannot be asked by itself."""
         url = self.target.engine_url
-        return None if url is None else self.at(f"{url}/v1", self.target.engine_key)
+        return None if url is None else self.at(f"{url}/v1", self.target.engine_key, self.engine_model)
 
-    def at(self, url: str, key: str | None = None) -> Asker:
-        """Returns an asker of the same model at another address, within the same budget and with the same evidence."""
-        target = msgspec.structs.replace(self.target, url=url, key=key)
+    def at(self, url: str, key: str | None = None, model: str | None = None) -> Asker:
+        """Returns an asker at another address, within the same budget and with the same evidence."""
+        target = msgspec.structs.replace(self.target, url=url, key=key, model=model or self.target.model)
         asker = Asker(target, self._wire, self._end_s, self._kept)
         asker.calm, asker.lively = self.calm, self.lively
         return asker

@@ -1,4 +1,4 @@
-"""How many tokens fit into the context of a model, by what the server itself says."""
+"""What a server says of its models: how many tokens fit into the context, and what the model is called there."""
 
 from __future__ import annotations
 
@@ -21,14 +21,27 @@ async def read_context_tokens(ask: Asker) -> int | None:
     return None
 
 
+async def read_name(ask: Asker) -> str:
+    """Returns what a server calls the model: the name asked for where it knows it, else that of its only model.
+
+    A router may give the model another name than the engine behind it does.
+    """
+    listed = [str(one.get("id")) for one in await _list(ask)]
+    return ask.target.model if ask.target.model in listed or len(listed) != 1 else listed[0]
+
+
 async def _read(ask: Asker) -> int | None:
+    listed = await _list(ask)
+    mine = [one for one in listed if one.get("id") == ask.target.model] or listed[:1]
+    return next((count for one in mine if (count := _tokens(one)) is not None), None)
+
+
+async def _list(ask: Asker) -> list[dict[str, Any]]:
     try:
         models = read_json(await ask.send("/models", method="GET")).get("data")
     except Trouble:
-        return None
-    listed = [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
-    mine = [one for one in listed if one.get("id") == ask.target.model] or listed[:1]
-    return next((count for one in mine if (count := _tokens(one)) is not None), None)
+        return []
+    return [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
 
 
 def _tokens(model: dict[str, Any]) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.calm import calm_down
+from stoker.probes.kit.context import read_name
 from stoker.probes.kit.findings import Declined, Finding, OutOfTime, Trouble, failed, unknown
 from stoker.probes.kit.probe import Check, Probe, name_of
 from stoker.probes.kit.wire import Wire
@@ -28,12 +29,14 @@ class Player:
         self._is_silent = False
 
     async def prepare(self) -> None:
-        """Learns what the engine is, and what keeps the model from thinking first."""
+        """Learns what the engine is, what it calls the model, and what keeps that from thinking first."""
         if self._is_silent:
             return
         try:
             counters = await self._ask.read_counters()
             self.engine = counters.engine if counters else None
+            if (engine := self._ask.engine()) is not None:
+                self._ask.engine_model = await read_name(engine)
             await calm_down(self._ask)
         except OutOfTime:
             self.in_time = False

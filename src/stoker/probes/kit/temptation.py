@@ -13,7 +13,8 @@ from stoker.probes.kit.answer import Answer, read_answer
 from stoker.probes.kit.asker import Asker, read_stream
 from stoker.probes.kit.counters import Counters
 from stoker.probes.kit.findings import Declined, Finding, Trouble, degraded, failed, passed, unknown
-from stoker.probes.kit.routers import fallbacks, who_answered
+from stoker.probes.kit.reply import check_reply
+from stoker.probes.kit.routers import fell_back, who_answered
 from stoker.probes.kit.wire import Reply
 
 LOOKS, LOOK_EVERY_S = 5, 0.1
@@ -61,7 +62,7 @@ async def _send(ask: Asker, body: dict[str, Any], *, can_count: bool) -> Tempted
         answer = read_stream(reply).answer if body.get("stream") else read_answer(reply)
     except Trouble as trouble:
         return Tempted(body, reply, None, declined=trouble.says)
-    is_foreign = fallbacks(reply) > 0 or await _is_missing(ask, before, answer)
+    is_foreign = fell_back(reply) or await _is_missing(ask, before, answer)
     return Tempted(body, reply, answer, is_foreign=is_foreign)
 
 
@@ -78,13 +79,17 @@ async def _is_missing(ask: Asker, before: Counters | None, answer: Answer) -> bo
 
 
 async def _ask_engine(ask: Asker, body: dict[str, Any]) -> str:
-    """Returns what the engine itself says against a request; empty where it answers, or cannot be asked."""
+    """Returns what the engine itself says against a request; empty where it answers, or would not answer anything."""
     engine = ask.engine()
-    if engine is None:
+    if engine is None or await _refusal(engine, engine.body("Say hello.", PLAIN_TOKENS, {})):
         return ""
+    return await _refusal(engine, {**body, "model": engine.target.model})
+
+
+async def _refusal(engine: Asker, body: dict[str, Any]) -> str:
     reply = await engine.send("/chat/completions", body)
     try:
-        _ = read_stream(reply) if body.get("stream") else read_answer(reply)
+        check_reply(reply)
     except Declined as no:
         return no.says
     except Trouble:
