@@ -12,7 +12,7 @@ def prove(
 ) -> Verification:
     """Proves an address with these probes, or all of the default set."""
     target = Target(f"{url}/v1", model, KEY)
-    return verify(target, choose_probes(named, deep), required, budget_s, lambda result: None)
+    return verify(target, choose_probes(named, required, deep), required, budget_s, lambda result: None)
 
 
 def found(view: Verification) -> dict[str, tuple[Verdict, str]]:

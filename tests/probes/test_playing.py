@@ -17,7 +17,7 @@ REST_S = 10.0  # prompts, and what the checks wait for; most answers are shorter
 
 
 def test_the_default_set_ends_within_a_minute_at_thirty_tokens_a_second() -> None:
-    tokens = sum(probe.tokens for probe in choose_probes((), deep=False))
+    tokens = sum(probe.tokens for probe in choose_probes((), (), deep=False))
     assert tokens / SLOW_TOKENS_S + REST_S <= QUICK_BUDGET_S
 
 
@@ -47,6 +47,12 @@ def test_not_offered_is_a_failure_only_where_it_is_required() -> None:
     assert found(bound)["tools: auto"][1].startswith("required, and not offered: HTTP 400")
 
 
+def test_what_is_required_is_asked_although_it_is_deep() -> None:
+    quick = {probe.name for probe in choose_probes((), (), deep=False)}
+    assert {probe.name for probe in choose_probes((), ("vision",), deep=False)} - quick == {"vision"}
+    assert [probe.name for probe in choose_probes(("tools", "answers"), ("n",), deep=False)] == ["answers", "tools", "n"]
+
+
 def test_the_flags_that_are_missing_are_named_by_the_engine_and_by_how_its_model_writes_calls() -> None:
     with lying_engine("refuses-tools", "writes-calls") as engine:
         [check] = [one for one in prove(engine.url, "tools").probes[0].checks if one.name == "auto"]
@@ -70,7 +76,7 @@ def test_more_than_was_sent_proves_nothing() -> None:
 def test_a_router_is_proved_by_the_engine_behind_it() -> None:
     with lying_engine() as front, lying_engine() as engine:
         target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url, engine_key=KEY)
-        view = verify(target, choose_probes(("identity",), deep=False), (), 30.0, lambda result: None)
+        view = verify(target, choose_probes(("identity",), (), deep=False), (), 30.0, lambda result: None)
     verdict, said = found(view)["identity: counters"]
     assert verdict is Verdict.FAIL
     assert "vllm counted 0 requests of 3, 0 generated tokens of 18: the rest was answered by somebody else" in said
@@ -79,7 +85,7 @@ def test_a_router_is_proved_by_the_engine_behind_it() -> None:
 def test_what_the_engine_refuses_and_the_router_answers_is_told_with_the_engines_own_words() -> None:
     with lying_engine() as front, lying_engine("refuses-tools", "writes-calls") as engine:
         target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url, engine_key=KEY)
-        view = verify(target, choose_probes(("failover",), deep=False), (), 30.0, lambda result: None)
+        view = verify(target, choose_probes(("failover",), (), deep=False), (), 30.0, lambda result: None)
     [check] = [one for one in view.probes[0].checks if one.name == "tool choice"]
     assert check.verdict is Verdict.FAIL
     assert check.says.startswith("these 3 requests of 3 were answered by the other model")
@@ -90,14 +96,14 @@ def test_what_the_engine_refuses_and_the_router_answers_is_told_with_the_engines
 def test_an_engine_that_calls_the_model_otherwise_is_asked_by_its_own_name() -> None:
     with lying_engine() as front, lying_engine("refuses-tools", model="org/honest") as engine:
         target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url, engine_key=KEY)
-        view = verify(target, choose_probes(("failover",), deep=False), (), 30.0, lambda result: None)
+        view = verify(target, choose_probes(("failover",), (), deep=False), (), 30.0, lambda result: None)
     assert "because the first returned HTTP 400" in found(view)["failover: tool choice"][1]
 
 
 def test_an_engine_that_refuses_everything_is_no_witness() -> None:
     with lying_engine() as front, lying_engine() as engine:
         target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url, engine_key="sk-not-its-key")
-        view = verify(target, choose_probes(("failover",), deep=False), (), 30.0, lambda result: None)
+        view = verify(target, choose_probes(("failover",), (), deep=False), (), 30.0, lambda result: None)
     assert {verdict for verdict, _ in found(view).values()} == {Verdict.PASS}
 
 

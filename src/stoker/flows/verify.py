@@ -27,22 +27,25 @@ Note = Callable[[ProbeResult], None]
 class Address(Record, frozen=True):
     """An endpoint as the user names it; the keys are in files, since every user may read a command's words."""
 
-    url: str
-    model: str
+    url: str | None
+    model: str | None
     key_file: Path | None = None
     engine_url: str | None = None
     engine_key_file: Path | None = None
 
 
-def choose_probes(named: Sequence[str], deep: bool) -> list[Probe]:
-    """Returns the probes named, or all of the default set; raises WrongUse where one does not exist."""
-    if named:
-        return sorted((find(name) for name in set(named)), key=lambda probe: names().index(probe.name))
-    return [probe for probe in map(find, names()) if deep or not probe.deep]
+def choose_probes(named: Sequence[str], required: Sequence[str], deep: bool) -> list[Probe]:
+    """Returns the probes named, else the default set, and those required; raises WrongUse where one does not exist."""
+    for name in (*named, *required):
+        find(name)
+    known = [find(name) for name in names()]
+    return [one for one in known if one.name in (*named, *required) or (not named and (deep or not one.deep))]
 
 
 def target_of(address: Address) -> Target:
     """Returns an address as a target; raises WrongUse where it is none."""
+    if address.url is None or address.model is None:
+        raise WrongUse("--url and --model belong together", next_step="GET /v1/models lists the names that a server knows")
     return Target(
         url=_api_url(address.url),
         model=address.model,
@@ -120,8 +123,6 @@ def _planned(plan: Plan | None, neutral: str) -> int | None:
 def verify(target: Target, probes: Sequence[Probe], required: Sequence[str], budget_s: float, note: Note) -> Verification:
     """Returns everything that was found out; `note` is told each probe's result as it comes."""
     begun = clock_s()
-    for name in required:
-        find(name)
     player, results = asyncio.run(play_probes(target, probes, budget_s, frozenset(required), note))
     return _view(target, player, results, begun, budget_s)
 

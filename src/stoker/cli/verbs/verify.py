@@ -56,15 +56,13 @@ def verify(
     from stoker.errors import WrongUse
     from stoker.flows import verify as flow
 
-    if (url is None) == (model is not None) or (url is not None and service is not None):
+    address = None if url is None and model is None else flow.Address(url, model, key_file, engine_url, engine_key_file)
+    if (address is None and (key_file or engine_url or engine_key_file)) or (address is not None and service is not None):
         raise WrongUse(
-            "name a service, or --url and --model", next_step="GET /v1/models lists the names that a server knows"
+            "name a service, or --url with all that belongs to it", next_step="`stoker verify --help` has examples"
         )
-    if url is not None and model is not None:
-        target = flow.target_of(flow.Address(url, model, key_file, engine_url, engine_key_file))
-    else:
-        target = flow.target_of_service(find_paths(), service)
-    probes = flow.choose_probes((*named, *(required if named else ())), deep)
+    target = flow.target_of_service(find_paths(), service) if address is None else flow.target_of(address)
+    probes = flow.choose_probes(named, required, deep)
     if not as_json:
         click.echo(heading_text(target.url, target.model))
 
@@ -74,11 +72,11 @@ def verify(
 
     chosen_s = budget_s or (flow.DEEP_BUDGET_S if deep else flow.QUICK_BUDGET_S)
     view = flow.verify(target, probes, required, chosen_s, note)
-    _write(view, junit, markdown)
     if as_json:
         say_json(view)
     else:
         click.echo(closing_text(view))
+    _write(view, junit, markdown)
     raise SystemExit(1 if view.verdict == "fail" else 0 if view.in_time else 4)
 
 
