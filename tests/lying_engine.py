@@ -111,11 +111,14 @@ class Handler(BaseHTTPRequestHandler):
         given = self.headers["authorization"] or ""
         beside = self.lies("open-beside") and not self.path.startswith("/v1")
         bare = self.lies("takes-bare-keys") and given == KEY
-        return self.lies("open") or beside or bare or given == f"Bearer {KEY}"
+        some = self.lies("takes-any-key") and given.startswith("Bearer ")
+        listed = self.lies("lists-for-all") and self.path == "/v1/models"
+        return self.lies("open") or beside or bare or some or listed or given == f"Bearer {KEY}"
 
     def answer(self, body: dict[str, Any], said: Said) -> None:
         """Counts and answers."""
-        if "drops-crowds" in self.server.lies and self.server.counted["num_requests_running"] > 1:
+        most = 1 if self.lies("drops-crowds") else 5 if self.lies("drops-larger-crowds") else 99
+        if self.server.counted["num_requests_running"] > most:
             raise Refusal(503, "too many at once")
         self.server.count("num_requests_running")
         try:
@@ -123,12 +126,20 @@ class Handler(BaseHTTPRequestHandler):
                 self.stream(body, said)
             else:
                 time.sleep(FAST_S)
-                if not (self.lies("fallback-uncounted") and body.get("tools")):
+                if not self.is_somebody_elses(body, said):
                     self.server.count("generation_tokens_total", said.tokens)
                     self.server.count("request_success_total")
                 self.reply_json(200, said.whole(self.server.model))
         finally:
             self.server.count("num_requests_running", -1)
+
+    def is_somebody_elses(self, body: dict[str, Any], said: Said) -> bool:
+        """Tells whether it is a router that has another engine answer this, which counts nothing here."""
+        tempted = {
+            "fallback-uncounted": bool(body.get("tools")), "fallback-long": said.prompt_tokens > CONTEXT_TOKENS,
+            "fallback-parameter": "top_p" in body, "fallback-timeout": "timeout" in body,
+        }  # fmt: skip
+        return any(self.lies(name) and is_tempted for name, is_tempted in tempted.items())
 
     def refuse(self, refusal: Refusal) -> None:
         """Answers an error."""
@@ -142,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
         """Answers anything."""
         self.send_response(status)
         self.send_header("content-type", kind)
-        if self.lies("fallback-header") and self.has_tools:
+        if self.lies("fallback-always") or (self.lies("fallback-header") and self.has_tools):
             self.send_header("x-litellm-attempted-fallbacks", "1")
             self.send_header("x-litellm-model-api-base", "http://other:1")
         self.send_header("content-length", str(len(raw)))

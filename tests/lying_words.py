@@ -87,7 +87,8 @@ class Said(NamedTuple):
         yield {"role": "assistant", "content": ""}
         yield from ({"reasoning_content": piece} for piece in self.thoughts)
         cut = "cuts-letters" in self.lies
-        yield from ({"content": "�" if cut and not piece.isascii() else piece} for piece in self.pieces)
+        pieces = [piece.upper() for piece in self.pieces] if "streams-otherwise" in self.lies else self.pieces
+        yield from ({"content": "�" if cut and not piece.isascii() else piece} for piece in pieces)
         for number, call in enumerate(self.calls):
             function = call["function"]
             yield {"tool_calls": [{"index": number, **call, "function": {"name": function["name"], "arguments": ""}}]}
@@ -100,9 +101,10 @@ def compose(body: dict[str, Any], model: str, lies: frozenset[str]) -> Said:
     if body["model"] != model and "any-name" not in lies:
         raise Refusal(404, f"there is no model {body['model']}")
     _check(body, lies)
+    _check_roles(body, lies)
     text = text_of(body["messages"])
     prompt_tokens = len(text.split())
-    if prompt_tokens > CONTEXT_TOKENS and "truncates" not in lies:
+    if prompt_tokens > CONTEXT_TOKENS and not lies & {"truncates", "fallback-long"}:
         raise Refusal(400, f"{prompt_tokens} tokens exceed the context of {CONTEXT_TOKENS}")
     if "cuts-prompts" in lies:
         text, prompt_tokens = text[-400:], min(CONTEXT_TOKENS // 4, prompt_tokens)
@@ -116,15 +118,28 @@ def compose(body: dict[str, Any], model: str, lies: frozenset[str]) -> Said:
 
 def _check(body: dict[str, Any], lies: frozenset[str]) -> None:
     messages = body["messages"]
+    if isinstance(messages, str) and "takes-any-type" in lies:
+        body["messages"] = messages = [{"role": "user", "content": messages}]
     if not isinstance(messages, list):
         raise Refusal(400, "messages is no list")
-    roles = [one["role"] for one in messages]
+    if "refuses-tools" in lies and body.get("tools") and body.get("tool_choice", "auto") != "none":
+        raise Refusal(400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set')
+
+
+def _check_roles(body: dict[str, Any], lies: frozenset[str]) -> None:
+    roles = [one["role"] for one in body["messages"]]
+    wants = {
+        "refuses-system": "system" in roles, "refuses-late-system": "system" in roles[1:],
+        "refuses-tool-turns": "tool" in roles,
+        "refuses-parts": any(isinstance(one.get("content"), list) and len(one["content"]) > 1 for one in body["messages"]),
+    }  # fmt: skip
+    for lie, is_so in wants.items():
+        if lie in lies and is_so:
+            raise Refusal(400, f"this engine {lie}")
     if "wants-alternation" in lies and ("user", "user") in pairwise(roles):
         raise Refusal(400, "Alternating roles required")
     if "breaks-on-developer" in lies and "developer" in roles:
         raise Refusal(500, "KeyError: 'developer'")
-    if "refuses-tools" in lies and body.get("tools") and body.get("tool_choice", "auto") != "none":
-        raise Refusal(400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set')
 
 
 def _calls(body: dict[str, Any], lies: frozenset[str]) -> list[dict[str, Any]]:
@@ -140,7 +155,10 @@ def _calls(body: dict[str, Any], lies: frozenset[str]) -> list[dict[str, Any]]:
     cities = [city for city in ("Paris", "Rome") if city in asked] or ["Graz"]
     field = "town" if "bad-arguments" in lies else "city"
     functions = [{"name": named, "arguments": json.dumps({field: city})} for city in cities]
-    return [{"id": f"call{number}", "type": "function", "function": one} for number, one in enumerate(functions)]
+    return [
+        {"id": "call" if "same-ids" in lies else f"call{number}", "type": "function", "function": one}
+        for number, one in enumerate(functions)
+    ]
 
 
 def _thoughts(body: dict[str, Any], lies: frozenset[str]) -> list[str]:
@@ -155,7 +173,9 @@ def _pieces(body: dict[str, Any], text: str, calls: list[dict[str, Any]], lies: 
     if calls or ("writes-calls" in lies and body.get("tools") and "weather" in text):
         return ["<tool_call>\n", json.dumps(calls[0]["function"]) if calls else "{}", "\n</tool_call>"]
     words = _words(body, text, lies)
-    if (body.get("response_format") or {}).get("type") == "json_schema" and "ignores-schema" not in lies:
+    form = (body.get("response_format") or {}).get("type")
+    ignores = "ignores-schema" in lies or ("ignores-schema-streamed" in lies and body.get("stream"))
+    if form == "json_schema" and not ignores:
         words = '{"colour": "amber", "count": 5}'
     if body.get("temperature", 0) > 1:
         words = f"I am number {random.Random(None if 'ignores-seed' in lies else body.get('seed')).random()}"
@@ -168,15 +188,19 @@ def _pieces(body: dict[str, Any], text: str, calls: list[dict[str, Any]], lies: 
 
 
 def _words(body: dict[str, Any], text: str, lies: frozenset[str]) -> str:
-    asked = text_of(body["messages"][-1:])
+    asked, form = text_of(body["messages"][-1:]), (body.get("response_format") or {}).get("type")
     if asked.startswith("Repeat exactly: "):
         return asked.partition(": ")[2]
-    if "secret number is " in text:
+    depth = text.find("secret number is ") / max(1, len(text))
+    missed = {"overlooks-middle": 0.2 < depth < 0.8, "overlooks-end": depth > 0.8, "overlooks-beginning": 0 < depth < 0.2}
+    if "secret number is " in text and not any(lie in lies and is_so for lie, is_so in missed.items()):
         return text.partition("secret number is ")[2].partition(".")[0]
     if "violet fog" in text and "forgets-results" not in lies:
         return "There is violet fog."
     if colours := colours_of(body["messages"]):
         return "a square" if "ignores-images" in lies else colours
+    if form == "json_object" and "ignores-json-object" in lies:
+        return "Graz."
     if "never-the-same" in lies and asked == "Who are you?":
         return f"I am number {next(NUMBERS)}."
     return next((answer for start, answer in SCRIPT.items() if asked.startswith(start)), "I have nothing to say to that.")
@@ -190,6 +214,10 @@ def _limited(
     limit = new or body.get("max_tokens") or 50
     if "thoughts-in-text" in lies and thoughts:
         pieces, thoughts = ["<think>", *thoughts, "</think>", *pieces], []
+    if "thinks-only" in lies and thoughts:
+        pieces = []
     left = max(0, limit - len(thoughts))
     finish = "length" if len(pieces) + len(thoughts) > limit else "tool_calls" if calls else "stop"
+    if ("calls-it-whole" in lies and limit == 3) or ("cut-thoughts-are-whole" in lies and len(thoughts) > limit):
+        finish = "stop"
     return Said(pieces[:left], thoughts[:limit], calls, finish, prompt_tokens, body, lies)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lying_engine import lying_engine
+from lying_engine import KEY, MODEL, lying_engine
 from probing import found, prove
-from stoker.probes import names
-from stoker.records import Verdict
+from stoker.flows.verify import choose_probes, verify
+from stoker.probes import find, names
+from stoker.probes.kit.probe import name_of
+from stoker.records import Target, Verdict
 
 # How it lies, and the check that has to find it, with a part of what that says.
 LIES = [
@@ -58,7 +60,32 @@ LIES = [
     ("zero-vectors", "embeddings: vectors", Verdict.FAIL, "zeros alone"),
     ("unstable-vectors", "embeddings: same twice", Verdict.DEGRADED, "differ"),
     ("ignores-images", "vision: colour", Verdict.FAIL, "silently left out"),
+    ("fallback-always", "identity: headers", Verdict.FAIL, "http://other:1"),
+    ("streams-otherwise", "streaming: same as whole", Verdict.DEGRADED, "greedy answers differ"),
+    ("same-ids", "tools: parallel", Verdict.FAIL, "the same id"),
+    ("fallback-long", "failover: over long", Verdict.FAIL, "answered by the other model"),
+    ("fallback-parameter", "failover: bad parameter", Verdict.FAIL, "answered by the other model"),
+    ("fallback-timeout", "failover: time out", Verdict.FAIL, "answered by the other model"),
+    ("cut-thoughts-are-whole", "reasoning: too few tokens", Verdict.FAIL, "were not enough"),
+    ("thinks-only", "reasoning: enough tokens", Verdict.FAIL, "without an answer"),
+    ("refuses-system", "roles: system first", Verdict.DEGRADED, "refused"),
+    ("refuses-late-system", "roles: late system", Verdict.DEGRADED, "refused"),
+    ("refuses-parts", "roles: parts", Verdict.DEGRADED, "refused"),
+    ("refuses-tool-turns", "roles: tool turn", Verdict.DEGRADED, "refused"),
+    ("ignores-schema-streamed", "structured: schema streamed", Verdict.FAIL, "silently ignored"),
+    ("ignores-json-object", "structured: json object", Verdict.FAIL, "silently ignored"),
+    ("calls-it-whole", "limits: max tokens", Verdict.FAIL, "clients take it for whole"),
+    ("takes-any-type", "limits: bad type", Verdict.FAIL, "answered with HTTP 200"),
+    ("takes-any-key", "auth: wrong key", Verdict.FAIL, "taken for a right one"),
+    ("lists-for-all", "auth: models list", Verdict.DEGRADED, "tells everybody"),
+    ("drops-larger-crowds", "concurrency: over plan", Verdict.FAIL, "were lost"),
+    ("overlooks-middle", "long-context: middle", Verdict.DEGRADED, "not seen at 50%"),
+    ("overlooks-end", "long-context: end", Verdict.DEGRADED, "not seen at 95%"),
 ]
+# The first lie of each probe: asked for everything, so that it shows which other probes see it.
+FIRST = {
+    where.partition(":")[0]: (lie, where) for lie, where, verdict, _ in reversed(LIES) if verdict is not Verdict.NOT_OFFERED
+}
 HARMLESS = {Verdict.PASS, Verdict.NOT_OFFERED}
 
 
@@ -76,11 +103,32 @@ def test_an_honest_engine_passes_every_probe() -> None:
 
 
 @pytest.mark.parametrize(("lie", "where", "verdict", "says"), LIES, ids=[lie[0] for lie in LIES])
-def test_a_lie_is_found_by_its_probe_and_by_no_other(lie: str, where: str, verdict: Verdict, says: str) -> None:
+def test_a_lie_is_found_by_its_check(lie: str, where: str, verdict: Verdict, says: str) -> None:
     with lying_engine(lie) as engine:
-        checks = found(prove(engine.url, deep=True))
+        checks = found(prove(engine.url, where.partition(":")[0]))
     assert checks[where][0] is verdict, checks[where]
     assert says in checks[where][1]
-    assert {
-        name: one for name, one in checks.items() if is_bad(one) and name.partition(":")[0] != where.partition(":")[0]
-    } == {}
+
+
+@pytest.mark.parametrize(("lie", "where"), FIRST.values(), ids=FIRST)
+def test_a_lie_is_found_by_no_other_probe(lie: str, where: str) -> None:
+    with lying_engine(lie) as engine:
+        checks = found(prove(engine.url, deep=True))
+    assert is_bad(checks[where])
+    others = {name: one for name, one in checks.items() if name.partition(":")[0] != where.partition(":")[0]}
+    assert {name: one for name, one in others.items() if is_bad(one)} == {}
+
+
+def test_each_check_has_a_lie_that_it_finds() -> None:
+    checks = {f"{name}: {name_of(check)}" for name in names() for check in find(name).checks}
+    assert checks - {where for _, where, _, _ in LIES} == {"exposure: engine"}, "an engine behind a router; below"
+
+
+def test_an_engine_behind_a_router_that_answers_the_whole_network_is_found() -> None:
+    with lying_engine() as front, lying_engine("everywhere", "open") as engine:
+        target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url)
+        view = verify(target, choose_probes(("exposure",), (), deep=False), (), 30.0, lambda result: None)
+    checks = found(view)
+    assert checks["exposure: endpoint"][0] is Verdict.PASS
+    assert checks["exposure: engine"][0] is Verdict.FAIL
+    assert "without a key" in checks["exposure: engine"][1]

@@ -53,8 +53,9 @@ def _compare(before: Counters, sent: Mapping[str, int], moved: Mapping[str, int]
     seen = ", ".join(f"{moved} {_word(name)} of {sent}" for name, (sent, moved) in both.items())
     missing = [name for name, (sent, moved) in both.items() if moved < sent]
     if missing:
-        who = who_answered([answer.reply for answer in answers])
-        return failed(f"{before.engine} counted {seen}: the rest was answered by somebody else{f' ({who})' if who else ''}")
+        named = sorted({answer.completion.model or "no name" for answer in answers})
+        who = who_answered([answer.reply for answer in answers]) or f"under the name {', '.join(named)}"
+        return failed(f"{before.engine} counted {seen}: the rest was answered by somebody else, {who}")
     if any(moved > sent for sent, moved in both.values()):
         return unknown(
             f"{before.engine} counted {seen}: others ask it too, so it proves nothing", "ask again while it is idle"
