@@ -79,10 +79,8 @@ def test_a_router_is_proved_by_the_engine_behind_it() -> None:
         view = verify(target, choose_probes(("identity",), (), deep=False), (), 30.0, lambda result: None)
     verdict, said = found(view)["identity: counters"]
     assert verdict is Verdict.FAIL
-    assert (
-        "vllm counted 0 requests of 3, 0 generated tokens of 18: the rest was answered by somebody else, under the name honest"
-        in said
-    )
+    assert said.startswith("vllm counted 0 requests of 3, 0 generated tokens of 18: the rest was answered by somebody else")
+    assert said.endswith("under the name honest")
 
 
 def test_what_the_engine_refuses_and_the_router_answers_is_told_with_the_engines_own_words() -> None:
