@@ -10,9 +10,10 @@ import pytest
 
 from lying_engine import KEY, MODEL, Server, lying_engine
 from probing import prove
+from stoker.flows.verify import choose_probes, verify
 from stoker.probes.kit.evidence import KEPT_CHARACTERS, cut, keep, render_curl
 from stoker.probes.kit.wire import Call, Reply
-from stoker.records import Exchange, Verdict, Verification
+from stoker.records import Exchange, Target, Verdict, Verification
 
 LEFT_OUT = len(" [... 123456 characters left out ...] ")
 
@@ -53,6 +54,16 @@ def test_a_key_that_comes_back_is_hidden_before_the_text_is_cut() -> None:
     kept = keep(call, reply, (KEY, ""))
     assert KEY[:6] not in msgspec.json.encode(kept).decode()
     assert dict(kept.reply_headers) == {"set-cookie": "(left out)", "x": "$STOKER_KEY"}
+
+
+def test_neither_key_is_in_a_report_of_a_router_and_its_engine() -> None:
+    # Each server echoes both keys in what it calls the model.
+    engine_key = f"{KEY}-of-the-engine"
+    with lying_engine("open", model=f"{KEY} {engine_key}") as front, lying_engine("open") as engine:
+        target = Target(f"{front.url}/v1", f"{KEY} {engine_key}", KEY, engine_url=engine.url, engine_key=engine_key)
+        view = verify(target, choose_probes((), (), deep=True), (), 60.0, lambda result: None)
+    kept = msgspec.json.encode([one for probe in view.probes for check in probe.checks for one in check.exchanges]).decode()
+    assert KEY not in kept
 
 
 def test_long_texts_are_cut_and_say_so(view: Verification) -> None:

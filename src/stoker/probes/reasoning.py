@@ -93,6 +93,8 @@ async def too_few_tokens(ask: Asker) -> Finding:
     if way is None:
         return not_offered(NEVER)
     answer = await ask.chat(QUESTION, max_tokens=FEW_TOKENS, calm=way)
+    if answer.finish != "length" and answer.text and answer.thought:
+        return passed(f"{FEW_TOKENS} tokens were enough for a thought and an answer")
     if answer.finish != "length":
         return failed(f"{FEW_TOKENS} tokens were not enough, and it says that it ended for {answer.finish!r}")
     if answer.text and not answer.thought:

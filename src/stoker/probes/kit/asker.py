@@ -37,14 +37,16 @@ class Asker:
     was not looked for yet. Both are found by `calm.py`. `engine_model` is what the engine itself calls the model.
     """
 
-    def __init__(self, target: Target, wire: Wire, end_s: float, kept: list[Exchange] | None = None) -> None:
+    def __init__(self, target: Target, wire: Wire, end_s: float, parent: Asker | None = None) -> None:
         self.target = target
         self.calm: dict[str, Any] = {}
         self.lively: tuple[dict[str, Any], ...] | None = None
         self.engine_model = target.model
         self._wire = wire
         self._end_s = end_s
-        self._kept: list[Exchange] = [] if kept is None else kept
+        self._kept: list[Exchange] = parent._kept if parent else []
+        # Also where another address is asked without a key: no report may hold any of them.
+        self._secrets: tuple[str, ...] = parent._secrets if parent else (target.key or "", target.engine_key or "")
 
     def engine(self) -> Asker | None:
         """Returns the asker of the engine that should serve; None where that cannot be asked by itself."""
@@ -54,7 +56,7 @@ class Asker:
     def at(self, url: str, key: str | None = None, model: str | None = None) -> Asker:
         """Returns an asker at another address, within the same budget and with the same evidence."""
         target = msgspec.structs.replace(self.target, url=url, key=key, model=model or self.target.model)
-        asker = Asker(target, self._wire, self._end_s, self._kept)
+        asker = Asker(target, self._wire, self._end_s, self)
         asker.calm, asker.lively = self.calm, self.lively
         return asker
 
@@ -78,7 +80,7 @@ class Asker:
         if left_s <= 0:
             raise OutOfTime
         reply = await self._wire.send(call._replace(limit_s=min(call.limit_s, left_s)))
-        self._kept.append(keep(call, reply, (self.target.key or "", self.target.engine_key or "")))
+        self._kept.append(keep(call, reply, self._secrets))
         if reply.timed_out and left_s < call.limit_s:
             raise OutOfTime
         return reply
