@@ -46,7 +46,7 @@ class Asker:
         self._end_s = end_s
         self._kept: list[Exchange] = parent._kept if parent else []
         # Also where another address is asked without a key: no report may hold any of them.
-        self._secrets: tuple[str, ...] = parent._secrets if parent else (target.key or "", target.engine_key or "")
+        self.secrets: tuple[str, ...] = parent.secrets if parent else (target.key or "", target.engine_key or "")
 
     def engine(self) -> Asker | None:
         """Returns the asker of the engine that should serve; None where that cannot be asked by itself."""
@@ -80,7 +80,7 @@ class Asker:
         if left_s <= 0:
             raise OutOfTime
         reply = await self._wire.send(call._replace(limit_s=min(call.limit_s, left_s)))
-        self._kept.append(keep(call, reply, self._secrets))
+        self._kept.append(keep(call, reply, self.secrets))
         if reply.timed_out and left_s < call.limit_s:
             raise OutOfTime
         return reply

@@ -17,10 +17,10 @@ SECRET_HEADERS = frozenset({"set-cookie", "cookie", "proxy-authorization"})
 
 def keep(call: Call, reply: Reply, secrets: Iterable[str]) -> Exchange:
     """Returns one request and its reply as they may be kept."""
-    hidden = tuple(secret for secret in secrets if secret)
+    hidden = tuple(secrets)
     return Exchange(
         method=call.method,
-        url=_hide(call.url, hidden),
+        url=hide(call.url, hidden),
         headers=_headers(call.headers.items(), hidden),
         body=_text(call.body, hidden),
         status=reply.status,
@@ -28,23 +28,24 @@ def keep(call: Call, reply: Reply, secrets: Iterable[str]) -> Exchange:
         reply=_text(reply.body, hidden),
         took_s=round(reply.took_s, 4),
         first_byte_s=round(reply.arrivals[0][0], 4) if reply.arrivals else None,
-        problem=_hide(reply.problem, hidden),
+        problem=hide(reply.problem, hidden),
     )
 
 
 def _headers(headers: Iterable[tuple[str, str]], secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name, "(left out)" if name.lower() in SECRET_HEADERS else cut(_hide(value, secrets))) for name, value in headers
+        (name, "(left out)" if name.lower() in SECRET_HEADERS else cut(hide(value, secrets))) for name, value in headers
     )
 
 
 def _text(raw: bytes, secrets: tuple[str, ...]) -> str:
     # Before it is cut: half a key would not be found.
-    return cut(_hide(raw.decode(errors="replace"), secrets))
+    return cut(hide(raw.decode(errors="replace"), secrets))
 
 
-def _hide(text: str, secrets: tuple[str, ...]) -> str:
-    for secret in secrets:
+def hide(text: str, secrets: Iterable[str]) -> str:
+    """Returns a text without the keys; the longest first, since one may be the beginning of another."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return text
 
