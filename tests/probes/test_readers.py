@@ -19,11 +19,6 @@ from stoker.probes.kit.routers import fell_back, who_answered
 from stoker.probes.kit.wire import Call, Reply
 
 CALL = Call("POST", "http://spark/v1/chat/completions", {}, b"{}", 1.0)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4) | FIELDS, inner, max_size=5),
-    max_leaves=12,
-)
 FIELDS = st.sampled_from(
     (
         "choices",
@@ -39,6 +34,11 @@ FIELDS = st.sampled_from(
         "logprobs",
         "id",
     )
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4) | FIELDS, inner, max_size=5),
+    max_leaves=12,
 )
 
 
