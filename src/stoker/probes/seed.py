@@ -7,8 +7,8 @@ from stoker.probes.kit.findings import Declined, Finding, degraded, not_offered,
 from stoker.probes.kit.probe import Probe
 
 QUESTION = "Who are you?"
-TOKENS = 8
-TEMPERATURE = 1.5
+TOKENS = 12
+TEMPERATURE = 2.0  # the most that is allowed
 OTHERS = (2, 3, 4)
 
 
