@@ -17,7 +17,8 @@ from lying_senses import Refusal, embed
 from lying_words import CONTEXT_TOKENS, Said, compose
 
 MODEL, KEY = "honest", "sk-honest-key-4711"
-TOKEN_S, FAST_S = 0.012, 0.001
+TOKEN_S, FAST_S, CROWD_S = 0.012, 0.001, 0.3
+EVERYBODY = 99
 SLOW_FROM = 40  # tokens: who asks for fewer does not look at the pace
 
 
@@ -117,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, body: dict[str, Any], said: Said) -> None:
         """Counts and answers."""
-        most = 1 if self.lies("drops-crowds") else 5 if self.lies("drops-larger-crowds") else 99
+        most = 1 if self.lies("drops-crowds") else 5 if self.lies("drops-larger-crowds") else EVERYBODY
         if self.server.counted["num_requests_running"] > most:
             raise Refusal(503, "too many at once")
         self.server.count("num_requests_running")
@@ -125,7 +126,8 @@ class Handler(BaseHTTPRequestHandler):
             if body.get("stream"):
                 self.stream(body, said)
             else:
-                time.sleep(FAST_S)
+                # Long enough for a crowd to gather, where it is to be noticed.
+                time.sleep(CROWD_S if most < EVERYBODY else FAST_S)
                 if not self.is_somebody_elses(body, said):
                     self.server.count("generation_tokens_total", said.tokens)
                     self.server.count("request_success_total")

@@ -87,7 +87,7 @@ class Said(NamedTuple):
         yield {"role": "assistant", "content": ""}
         yield from ({"reasoning_content": piece} for piece in self.thoughts)
         cut = "cuts-letters" in self.lies
-        pieces = [piece.upper() for piece in self.pieces] if "streams-otherwise" in self.lies else self.pieces
+        pieces = self.pieces[::-1] if "streams-otherwise" in self.lies else self.pieces
         yield from ({"content": "�" if cut and not piece.isascii() else piece} for piece in pieces)
         for number, call in enumerate(self.calls):
             function = call["function"]
