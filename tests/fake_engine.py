@@ -35,6 +35,7 @@ class Script:
     event: it answers with this one event.
     prints: a line it prints first.
     keeps: a file to which it writes the last request's body as it came; it answers 404 where that names another model.
+    counts: its answers say how many tokens they are, and its metrics count so many of each.
     alone: a file that it locks as long as it lives; one that finds it locked says so in the file beside it, with `.two`.
     """
 
@@ -53,6 +54,7 @@ class Script:
     prints: str | None = None
     keeps: str | None = None
     alone: str | None = None
+    counts: int | None = None
 
 
 def wait_for_file(path: str) -> None:
@@ -67,13 +69,16 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     script: Script
     model: str
-    proved = False
+    counted = 0
 
     def log_message(self, *words: Any) -> None:
         """Stays quiet."""
 
     def do_GET(self) -> None:
-        """Answers the health question."""
+        """Answers the health question, and what it has generated so far."""
+        if self.path == "/metrics" and self.script.counts is not None:
+            self._reply_text(f"llamacpp:tokens_predicted_total {Handler.counted}\n")
+            return
         waits = self.script.gate is not None and not Path(self.script.gate).exists()
         self._reply(503 if waits else 200, {"status": "loading" if waits else "ok"})
 
@@ -94,6 +99,13 @@ class Handler(BaseHTTPRequestHandler):
             self._reply(self.script.status, {"error": {"message": "the engine refuses", "type": "engine"}})
         else:
             self._stream(body, is_proof)
+
+    def _reply_text(self, text: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/plain")
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
 
     def _reply(self, status: int, value: object) -> None:
         raw = json.dumps(value).encode()
@@ -119,6 +131,9 @@ class Handler(BaseHTTPRequestHandler):
             for number in range(self.script.tokens):
                 self._before_token(number, is_proof)
                 self._chunk({"choices": [{"index": 0, "delta": {"content": f"token{number} "}, "finish_reason": None}]})
+            if self.script.counts is not None:
+                Handler.counted += self.script.counts
+                self._chunk({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": self.script.tokens}})
             self._write(b"data: [DONE]\n\n")
             self.wfile.write(b"0\r\n\r\n")
 

@@ -47,6 +47,7 @@ class GatewayConfig(Record, frozen=True):
     waiting: Waiting = 64
     wait_s: Wait = 600.0
     wait_comment_s: Annotated[float, msgspec.Meta(ge=0.1, le=3600)] = 10.0
+    identity_check_s: Annotated[float, msgspec.Meta(ge=0.1, le=24 * 3600)] = 60.0
     usage_days: Annotated[int, msgspec.Meta(ge=0, le=36500)] = 90
     usage_rows: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 1_000_000
 

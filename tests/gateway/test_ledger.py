@@ -25,6 +25,14 @@ def test_an_engine_that_counts_a_moment_later_is_no_finding() -> None:
     assert judge((100, 0), (100, 40), (140, 40), (140, 40)) == [0, 0, 0, 0]
 
 
+def test_an_engine_that_counts_each_answer_a_moment_later_is_no_finding_however_many_follow() -> None:
+    assert judge((100, 0), (100, 40), (140, 80), (180, 120), (220, 160), (260, 160)) == [0, 0, 0, 0, 0, 0]
+
+
+def test_an_engine_that_counts_a_part_of_each_answer_is_told_of_while_answers_follow() -> None:
+    assert judge((0, 0), (20, 30), (40, 60), (60, 90), (80, 120), (80, 120)) == [0, 0, 0, 0, 10, 0]
+
+
 def test_other_clients_of_the_engine_are_none_of_this() -> None:
     assert judge((100, 0), (900, 10), (900, 20), (900, 20)) == [0, 0, 0, 10]
 

@@ -24,6 +24,7 @@ from stoker.records import (
     NewKey,
     Record,
     RevokedKey,
+    ServedModel,
     ServiceView,
     State,
     StatusView,
@@ -50,6 +51,21 @@ class Fault(Record, frozen=True):
     exit_code: int
 
 
+class _Model(msgspec.Struct):
+    """An entry of `/v1/models`, as far as it is needed here."""
+
+    id: str
+    service: str
+    state: str
+    context_tokens: int | None = None
+
+
+class _Models(msgspec.Struct):
+    """The reply of `/v1/models`."""
+
+    data: list[_Model]
+
+
 def fault_of(problem: StokerError) -> Fault:
     """Returns a StokerError as a record."""
     return Fault(problem.what, problem.why, problem.next_step, problem.rule, problem.exit_code)
@@ -66,6 +82,11 @@ class Daemon:
     def status(self) -> StatusView:
         """Returns the status."""
         return self._call("GET", "/api/status", None, StatusView, QUICK_LIMIT_S)
+
+    def models(self) -> tuple[ServedModel, ...]:
+        """Returns what the gateway offers its clients, other names among it."""
+        listed = self._call("GET", "/v1/models", None, _Models, QUICK_LIMIT_S)
+        return tuple(ServedModel(one.id, one.service, one.context_tokens, one.state == State.READY) for one in listed.data)
 
     def up(self, wish: Wish) -> ServiceView:
         """Asks for a service to run."""

@@ -13,7 +13,6 @@ from stoker.gateway.serving import Serving
 from stoker.records import Endpoint
 from stoker.supervise.service import ServiceOwner
 
-EVERY_S = 60.0
 ReadCounters = Callable[[Endpoint], Awaitable[tuple[str, ...] | None]]
 
 
@@ -21,18 +20,20 @@ class IdentityCheck:
     """Watches all services; says in the metrics and the log where an answer cannot have come from its engine."""
 
     def __init__(
-        self, owners: Mapping[str, ServiceOwner], serving: Serving, read_counters: ReadCounters, metrics: GatewayMetrics
-    ) -> None:
+        self, owners: Mapping[str, ServiceOwner], serving: Serving, read_counters: ReadCounters, metrics: GatewayMetrics,
+        every_s: float,
+    ) -> None:  # fmt: skip
         self._owners = owners
         self._serving = serving
         self._read_counters = read_counters
         self._metrics = metrics
+        self._every_s = every_s
         self._ledgers: defaultdict[str, Ledger] = defaultdict(Ledger)
 
     async def run(self) -> None:
         """Looks again and again until cancelled."""
         while True:
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(self._every_s)
             for owner in list(self._owners.values()):
                 await self.look(owner)
 
@@ -41,15 +42,15 @@ class IdentityCheck:
         plan, endpoint = owner.plan, owner.endpoint
         if endpoint is None or not plan.is_engine or self._serving.in_flight(plan.service):
             return
+        said = self._serving.said_tokens(plan.service)
         counters = await self._read_counters(endpoint) or ()
         generated = read_total(counters, find(plan.engine).metrics["generated_tokens_total"])
-        if generated is None or self._serving.in_flight(plan.service):
+        is_quiet = not self._serving.in_flight(plan.service) and said == self._serving.said_tokens(plan.service)
+        if generated is None or not is_quiet:
             return
-        seen = Seen(generated, self._serving.said_tokens(plan.service))
-        missing = self._ledgers[plan.service].judge((owner.service.launch, endpoint.port), seen)
+        missing = self._ledgers[plan.service].judge((owner.service.launch, endpoint.port), Seen(generated, said))
         if missing:
-            said = f"answers of {missing} tokens that its engine did not generate"
-            self._metrics.substituted(plan.service, plan.model, said)
+            self._metrics.ungenerated(plan.service, plan.model, missing)
 
 
 def read_total(lines: Iterable[str], name: str) -> int | None:

@@ -98,7 +98,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     on_demand = OnDemand(menu, way)
     directory = Directory(supervisor.owners, menu, on_demand, history)
     door = Door(config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine)
-    identity = IdentityCheck(supervisor.owners, door.serving, prober.read_counters, metrics)
+    identity = IdentityCheck(supervisor.owners, door.serving, prober.read_counters, metrics, config.gateway.identity_check_s)
     try:
         await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand, identity)
     finally:

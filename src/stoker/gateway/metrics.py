@@ -29,7 +29,8 @@ class GatewayMetrics:
             ("path", "service", "status"), self.registry,
         )  # fmt: skip
         self._substituted = Counter(
-            "stoker_gateway_substituted_answers", "Answers that named another model than the one that was asked for.",
+            "stoker_gateway_substituted_answers",
+            "Answers that named another model than was asked for, and times that an engine had not counted some.",
             registry=self.registry,
         )  # fmt: skip
         build = Gauge("stoker_build_info", "1, with the version of Stoker.", ["version"], registry=self.registry)
@@ -44,6 +45,14 @@ class GatewayMetrics:
         """Counts an answer that says that another model gave it, which must never be."""
         self._substituted.inc()
         logger.error("service=%s was asked for %s, and its answer says it is from %s", service, model, said)
+
+    def ungenerated(self, service: str, model: str, tokens: int) -> None:
+        """Counts answers of so many tokens that their engine did not generate, which must never be either."""
+        self._substituted.inc()
+        logger.error(
+            "service=%s was asked for %s, and its answers said %d tokens that its engine did not generate: "
+            "something else may answer at its port", service, model, tokens,
+        )  # fmt: skip
 
     def render(self) -> bytes:
         """Returns the text."""

@@ -1,0 +1,1 @@
+"""The clients that are known, one file each."""
