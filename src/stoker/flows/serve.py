@@ -38,7 +38,7 @@ from stoker.gateway.hosts import is_loopback, reachable
 from stoker.gateway.keyring import Keyring
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
-from stoker.probes.answers import Prober
+from stoker.probes.kit.prover import Prober
 from stoker.records import SavedService, SavedSwitch, Start
 from stoker.store.recorder import Recorder
 from stoker.store.services import ServiceStore
