@@ -23,7 +23,7 @@ from stoker.gateway.meter import Meter, refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import render_model, render_models, render_running
 from stoker.gateway.refusals import JSON, refuse
-from stoker.gateway.routes import BY_MODEL, MODELS, SERVICE, UPSTREAM, read_within
+from stoker.gateway.routes import BASE, BY_MODEL, MODELS, SERVICE, UPSTREAM, meant, read_within, why_unknown
 from stoker.gateway.serving import Serving
 from stoker.gateway.tls import make_tls
 
@@ -115,7 +115,7 @@ class Door:
         elif path == "/health":
             if _takes(exchange, "GET", "HEAD"):
                 exchange.reply(200, [JSON], b'{"status":"ok"}')
-        elif path in BY_MODEL or path.startswith(("/v1/", SERVICE, UPSTREAM)) or path == "/running":
+        elif path in BY_MODEL or path.startswith(("/v1/", SERVICE, UPSTREAM)) or path in (BASE, "/running") or meant(path):
             self._answer_client(exchange, path)
         elif path == "/metrics":
             if self._is_allowed(exchange, "metrics") and _takes(exchange, "GET", "HEAD"):
@@ -137,7 +137,7 @@ class Door:
             if _takes(exchange, "GET", "HEAD"):
                 self._tell_models(exchange, caller, path)
         else:
-            refuse(exchange, 404, "unknown_path", f"There is no {path} here.")
+            refuse(exchange, 404, "unknown_path", why_unknown(path))
 
     def _ask_within(self, exchange: Exchange, caller: Caller, path: str) -> None:
         """Sends a request to a path of a service's own, which the path names; llama-swap names the model there."""

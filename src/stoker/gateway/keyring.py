@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
@@ -19,6 +19,11 @@ KEY_LIMIT_BYTES = 512  # hashing a megabyte for everybody who sends one is work 
 MODEL_SHOWN = 200
 Place = Literal["models", "metrics", "control"]
 Headers = Iterable[tuple[bytes, bytes]]
+OPENED_BY: Mapping[Place, str] = {
+    "models": "Models are asked with the owner's key (gateway.key) or one of `stoker keys add`.",
+    "metrics": "Metrics are read with the owner's key (gateway.key) or the control API's (control.key).",
+    "control": "Models are at /v1; this one is the control API's, which has a key of its own (control.key).",
+}
 SEE_KEY = "Send `Authorization: Bearer KEY` or `x-api-key: KEY`; `stoker status` names the owner's key file."
 
 
@@ -131,7 +136,9 @@ class Keyring:
         if held.expires is not None and held.expires <= self._wall():
             return Denial(401, "expired_api_key", f"The key `{name}` has expired.")
         if place not in held.places:
-            return Denial(401, "invalid_api_key", f"The key `{name}` does not open this path.")
+            return Denial(
+                401, "invalid_api_key", f"The key `{name}` is good, but does not open this path. {OPENED_BY[place]}"
+            )
         if held.bucket is not None and place == "models":
             wait_s = held.bucket.take(self._clock())
             return _over_rate(held.caller, wait_s) if wait_s else None

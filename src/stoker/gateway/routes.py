@@ -16,6 +16,8 @@ SERVICE, UPSTREAM, MODELS = "/service/", "/upstream/", "/v1/models"
 MOST_WORDS = 4  # of a model's name
 SHOWN_PREFIXES = (SERVICE, UPSTREAM, f"{MODELS}/", "/api/")
 KNOWN = BY_MODEL | {"/health", "/metrics", MODELS, "/running"}
+BASE, CONTROL = "/v1", "/api/"
+LONGEST_FIRST = sorted((*BY_MODEL, MODELS), key=len, reverse=True)
 
 
 class Within(NamedTuple):
@@ -43,6 +45,27 @@ def read_within(target: bytes, prefix: str) -> Iterator[Within]:
         name = unquote(b"/".join(words[:count]).decode("latin-1"))
         if name:
             yield Within(name, b"/" + b"/".join(words[count:]) + mark + query)
+
+
+def meant(path: str) -> str | None:
+    """Returns the path that a client meant whose base URL lacks `/v1`, or has it twice; None for one that is like none."""
+    if path.startswith(CONTROL):
+        return None
+    return next((known for known in LONGEST_FIRST if path.rstrip("/").endswith(known.removeprefix(BASE))), None)
+
+
+def why_unknown(path: str) -> str:
+    """Says that there is no such path, and what a client's base URL should be where that is the likely reason."""
+    known = meant(path)
+    if known is None:
+        return f"There is no {path} here."
+    if path.count(BASE) > known.count(BASE):
+        cause = f": the client adds {BASE} itself, so its base URL has to end before it"
+    elif path.count(BASE) < known.count(BASE):
+        cause = f": the client's base URL has to end in {BASE}"
+    else:
+        cause = ""
+    return f"There is no {path} here, but {known} is{cause}."
 
 
 def shown(path: str) -> str:
