@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import click
 
 from stoker.cli.show import printable, wrapped
@@ -17,22 +19,28 @@ INDENT = " " * (WIDEST + 2)
 
 def probe_text(result: ProbeResult, *, everything: bool = False) -> str:
     """Returns a probe's verdict, and below it each check that did not pass, with what to do."""
-    well = [check for check in result.checks if check.verdict is Verdict.PASS]
-    lines = [f"{_verdict(result.verdict)}  {click.style(result.name, bold=True)}  {_summary(result, well)}"]
-    for check in result.checks:
-        if everything or check.verdict is not Verdict.PASS:
-            lines += _check(check)
+    shown = [check for check in result.checks if everything or check.verdict is not Verdict.PASS]
+    lines = [f"{_verdict(result.verdict)}  {click.style(result.name, bold=True)}  {_summary(result)}"]
+    for _, alike in groupby(shown, _what):
+        lines += _checks(list(alike))
     return "\n".join(lines)
 
 
-def _summary(result: ProbeResult, well: list[CheckResult]) -> str:
-    names = ", ".join(check.name for check in well)
-    return click.style(f"{len(well)} of {len(result.checks)} pass{f': {names}' if names else ''}", dim=True)
+def _summary(result: ProbeResult) -> str:
+    names = [check.name for check in result.checks if check.verdict is Verdict.PASS]
+    return click.style(f"{len(names)} of {len(result.checks)} pass{': ' if names else ''}{', '.join(names)}", dim=True)
 
 
-def _check(check: CheckResult) -> list[str]:
-    said = wrapped(printable(f"{check.name}: {check.says}"), f"{INDENT}{check.verdict}  ", INDENT + "    ")
-    mend = wrapped(printable(f"mend: {check.mend}"), INDENT + "    ", INDENT + "      ") if check.mend else []
+def _what(check: CheckResult) -> tuple[Verdict, str, str]:
+    return check.verdict, check.says, check.mend
+
+
+def _checks(alike: list[CheckResult]) -> list[str]:
+    """Returns the lines of checks of which the same is to be said, as where nothing answers."""
+    verdict, says, to_mend = _what(alike[0])
+    names = ", ".join(check.name for check in alike)
+    said = wrapped(printable(f"{names}: {says}"), f"{INDENT}{verdict}  ", INDENT + "    ")
+    mend = wrapped(printable(f"mend: {to_mend}"), INDENT + "    ", INDENT + "      ") if to_mend else []
     return [*said, *mend]
 
 
