@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 
 import msgspec
 import pytest
 
 from lying_engine import KEY, MODEL, Server, lying_engine
 from probing import prove
+from stoker.cli.verify_reports import markdown_text
 from stoker.flows.verify import choose_probes, verify
-from stoker.probes.kit.evidence import KEPT_CHARACTERS, cut, keep, render_curl
+from stoker.probes.kit.evidence import KEPT_CHARACTERS, cut, hide_pieces, keep, render_curl
 from stoker.probes.kit.wire import Call, Reply
-from stoker.records import Exchange, Target, Verdict, Verification
+from stoker.records import Exchange, ProbeResult, Target, Verdict, Verification
 
 LEFT_OUT = len(" [... 123456 characters left out ...] ")
 
@@ -51,7 +53,7 @@ def test_a_key_that_comes_back_is_hidden_before_the_text_is_cut() -> None:
     body = b"a" * (KEPT_CHARACTERS - 1000 - 4) + KEY.encode() + b"b" * 5000
     call = Call("POST", f"http://spark/v1?key={KEY}", {"authorization": f"Bearer {KEY}"}, b"{}", 1.0)
     reply = Reply(call, 200, {"set-cookie": "session=1", "x": KEY}, body, ((0.1, 9),), 0.2, "", False, False)  # type: ignore[arg-type]
-    kept = keep(call, reply, (KEY, ""))
+    kept = keep(call, reply, {KEY: "$STOKER_KEY"})
     assert KEY[:6] not in msgspec.json.encode(kept).decode()
     assert dict(kept.reply_headers) == {"set-cookie": "(left out)", "x": "$STOKER_KEY"}
 
@@ -62,7 +64,29 @@ def test_neither_key_is_in_a_report_even_where_a_server_says_it() -> None:
         target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url, engine_key=engine_key)
         view = verify(target, choose_probes((), (), deep=True), (), 60.0, lambda result: None)
     assert KEY not in msgspec.json.encode(view).decode()
-    assert "it says that $STOKER_KEY $STOKER_KEY answered" in view.probes[0].checks[1].says
+    asked = {f"{name}: {value}" for one in exchanges(view) if one.url.startswith(engine.url) for name, value in one.headers}
+    assert "authorization: Bearer $STOKER_ENGINE_KEY" in asked
+    assert "it says that $STOKER_KEY $STOKER_ENGINE_KEY answered" in view.probes[0].checks[1].says
+
+
+def test_what_is_left_of_a_key_that_was_cut_is_hidden_too() -> None:
+    secrets = {KEY: "$STOKER_KEY", "sk-other-key-0815": "$STOKER_ENGINE_KEY"}
+    assert hide_pieces(f"refused: {KEY[:-3]}", secrets) == "refused: $STOKER_KEY"
+    assert hide_pieces(f"{KEY} sk-other-key-", secrets) == "$STOKER_KEY $STOKER_ENGINE_KEY"
+    assert hide_pieces("sk-short", secrets) == "sk-short"
+
+
+def test_a_line_for_curl_with_a_cut_body_says_that_it_is_not_the_whole(view: Verification) -> None:
+    lines = markdown_text(msgspec.structs.replace(view, probes=(_failed(view, "limits"),))).splitlines()
+    told = [one for one, line in pairwise(lines) if "characters left out" in line and "curl" in line]
+    assert told and all(one.strip().startswith("# the body was cut") for one in told)
+
+
+def _failed(view: Verification, name: str) -> ProbeResult:
+    """Returns a probe's result as if all of its checks had failed."""
+    [probe] = [one for one in view.probes if one.name == name]
+    checks = tuple(msgspec.structs.replace(one, verdict=Verdict.FAIL) for one in probe.checks)
+    return msgspec.structs.replace(probe, checks=checks)
 
 
 def test_long_texts_are_cut_and_say_so(view: Verification) -> None:

@@ -7,11 +7,12 @@ import time
 from xml.etree import ElementTree as Xml
 
 from stoker.probes import find
-from stoker.probes.kit.evidence import cut, render_curl
+from stoker.probes.kit.evidence import cut, is_cut, render_curl
 from stoker.records import CheckResult, Exchange, ProbeResult, Verdict, Verification, say_s
 
 NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 SHOWN_CHARACTERS = 1500
+CUT_BODY = "# the body was cut where it says so: make it as long again to ask the same"
 
 
 def junit_text(view: Verification) -> str:
@@ -52,9 +53,8 @@ def _xml(text: str) -> str:
 def _replay(exchange: Exchange) -> str:
     came = f"HTTP {exchange.status}" if exchange.status is not None else "no answer"
     problem = f" ({exchange.problem})" if exchange.problem else ""
-    return (
-        f"{render_curl(exchange)}\n-> {came}{problem} after {exchange.took_s:.2f} s\n{cut(exchange.reply, SHOWN_CHARACTERS)}"
-    )
+    cut_short = f"{CUT_BODY}\n" if is_cut(exchange.body) else ""
+    return f"{cut_short}{render_curl(exchange)}\n-> {came}{problem} after {exchange.took_s:.2f} s\n{cut(exchange.reply, SHOWN_CHARACTERS)}"
 
 
 def markdown_text(view: Verification) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from stoker.probes.kit.answer import Answer, Completion, join_chunks, read_answer, read_chunks
 from stoker.probes.kit.counters import Counters, read_counters
 from stoker.probes.kit.events import Event, read_events
-from stoker.probes.kit.evidence import keep
+from stoker.probes.kit.evidence import HIDDEN, HIDDEN_ENGINE, Secrets, keep
 from stoker.probes.kit.findings import OutOfTime
 from stoker.probes.kit.reply import OK, check_reply
 from stoker.probes.kit.wire import Call, Reply, Wire
@@ -46,7 +46,7 @@ class Asker:
         self._end_s = end_s
         self._kept: list[Exchange] = parent._kept if parent else []
         # Also where another address is asked without a key: no report may hold any of them.
-        self.secrets: tuple[str, ...] = parent.secrets if parent else (target.key or "", target.engine_key or "")
+        self.secrets: Secrets = parent.secrets if parent else _secrets(target)
 
     def engine(self) -> Asker | None:
         """Returns the asker of the engine that should serve; None where that cannot be asked by itself."""
@@ -71,9 +71,9 @@ class Asker:
         return await self._send(Call(method, f"{self.target.url}{path}", {**typed, **own}, raw, limit_s, until))
 
     async def send_beside(self, path: str, body: object, *, with_key: bool = False) -> Reply:
-        """Returns what comes back from a path beside `/v1`."""
+        """Returns what comes back from a path beside `/v1`; without a body it is a GET."""
         root = self.at(self.target.url.removesuffix("/v1"), self.target.key if with_key else None)
-        return await root.send(path, body)
+        return await root.send(path, body, method="GET" if body is None else "POST")
 
     async def _send(self, call: Call) -> Reply:
         left_s = self._end_s - time.monotonic()
@@ -116,6 +116,11 @@ class Asker:
         taken = tuple(self._kept)
         self._kept.clear()
         return taken
+
+
+def _secrets(target: Target) -> Secrets:
+    named = {target.engine_key: HIDDEN_ENGINE, target.key: HIDDEN}
+    return {secret: shown for secret, shown in named.items() if secret}
 
 
 def read_stream(reply: Reply) -> Stream:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.calm import calm_down
 from stoker.probes.kit.context import read_name
-from stoker.probes.kit.evidence import hide
+from stoker.probes.kit.evidence import hide_pieces
 from stoker.probes.kit.findings import Declined, Finding, OutOfTime, Trouble, failed, unknown
 from stoker.probes.kit.probe import Check, Probe, name_of
 from stoker.probes.kit.wire import Wire
@@ -59,7 +59,7 @@ class Player:
         if finding.verdict is Verdict.FAIL and not finding.mend:
             finding = finding._replace(mend=probe.mend)
         # Errors like to repeat the key that they refuse.
-        says, mend = (hide(text, self._ask.secrets) for text in (finding.says, finding.mend))
+        says, mend = (hide_pieces(text, self._ask.secrets) for text in (finding.says, finding.mend))
         return CheckResult(name_of(check), finding.verdict, says, mend, self._ask.take_exchanges())
 
     async def _judge(self, check: Check) -> Finding:
