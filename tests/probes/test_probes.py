@@ -51,7 +51,7 @@ LIES = [
     ("takes-anything", "limits: bad json", Verdict.FAIL, "HTTP 200 with an error"),
     ("open", "auth: without key", Verdict.FAIL, "everybody is answered"),
     ("takes-bare-keys", "auth: wrong place", Verdict.DEGRADED, "without `Bearer`"),
-    ("open-beside", "auth: beside", Verdict.DEGRADED, "/tokenize answer"),
+    ("open-beside", "auth: beside", Verdict.DEGRADED, "/tokenize, /props answer"),
     ("everywhere", "exposure: endpoint", Verdict.DEGRADED, "with a key"),
     ("drops-crowds", "concurrency: planned", Verdict.FAIL, "were lost"),
     ("ignores-n", "n: two", Verdict.FAIL, "n is silently ignored"),

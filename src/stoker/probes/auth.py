@@ -12,7 +12,8 @@ WRONG = "sk-stoker-wrong-key"
 OPEN = "it asks for no key: whoever reaches it is answered"
 MEND = "start the engine with a key (vLLM: VLLM_API_KEY, llama.cpp: LLAMA_API_KEY), or put the gateway in front of it"
 # vLLM guards /v1 alone (0.32): these generate, or tell what is served, too.
-BESIDE = ("/tokenize", "/invocations", "/completion", "/generate", "/props", "/slots")
+BESIDE = ("/tokenize", "/invocations", "/completion", "/generate")
+BESIDE_READ = ("/props", "/slots")  # llama.cpp's, which also tell what others ask
 REFUSALS = (401, 403)
 
 
@@ -62,8 +63,9 @@ async def beside(ask: Asker) -> Finding:
         return not_offered(OPEN)
     engine = ask.engine() or ask
     answered = []
-    for path in BESIDE:
-        reply = await engine.send_beside(path, {"model": ask.target.model, "prompt": "hi", "content": "hi", "max_tokens": 1})
+    body = {"model": engine.target.model, "prompt": "hi", "content": "hi", "max_tokens": 1}
+    for path in (*BESIDE, *BESIDE_READ):
+        reply = await engine.send_beside(path, None if path in BESIDE_READ else body)
         answered += [path] if reply.status == OK and not reply.problem else []
     if answered:
         return degraded(

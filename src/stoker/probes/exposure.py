@@ -12,8 +12,10 @@ from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.findings import Finding, degraded, failed, passed, unknown
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.reply import OK
+from stoker.probes.kit.wire import Reply
 
 CONNECT_LIMIT_S = 1.0
+REFUSALS = (401, 403)
 KINDS = (socket.AF_INET, socket.AF_INET6)
 LOOPBACK = ("127.", "::1")
 MEND = "bind it to 127.0.0.1 (--host 127.0.0.1; docker: -p 127.0.0.1:PORT:PORT), and let the gateway answer other machines"
@@ -26,9 +28,10 @@ async def endpoint(ask: Asker) -> Finding:
 
 async def engine(ask: Asker) -> Finding:
     """The engine behind it answers on loopback alone."""
-    if ask.target.engine_url is None:
+    behind = ask.engine()
+    if behind is None:
         return passed("no other engine was named")
-    return await _look(ask, ask.target.engine_url, on_purpose=False)
+    return await _look(behind, behind.target.url, on_purpose=False)
 
 
 async def _look(ask: Asker, url: str, *, on_purpose: bool) -> Finding:
@@ -41,8 +44,12 @@ async def _look(ask: Asker, url: str, *, on_purpose: bool) -> Finding:
     if not reached:
         return passed(f"port {port} answers on loopback alone")
     where = f"port {port} answers on {', '.join(reached)}"
-    if await _is_open(ask, reached[0], port):
+    reply = await _ask_without_key(ask, parts.scheme, reached[0], port)
+    if reply.status == OK:
         return failed(f"{where}, without a key", MEND)
+    if reply.status not in REFUSALS:
+        said = reply.problem or f"HTTP {reply.status}"
+        return degraded(f"{where}; whether without a key, its answer does not tell: {said}", MEND)
     return passed(f"{where}, on purpose and with a key") if on_purpose else degraded(f"{where}, with a key", MEND)
 
 
@@ -70,11 +77,10 @@ async def _answers(host: str, port: int) -> bool:
     return True
 
 
-async def _is_open(ask: Asker, host: str, port: int) -> bool:
-    """Tells whether a chat is answered there without a key."""
+async def _ask_without_key(ask: Asker, scheme: str, host: str, port: int) -> Reply:
     named = f"[{host}]" if ":" in host else host
-    reply = await ask.at(f"http://{named}:{port}/v1").send("/chat/completions", ask.body("Say hello.", 1, {}), headers={})
-    return reply.status == OK
+    there = ask.at(f"{scheme}://{named}:{port}/v1")
+    return await there.send("/chat/completions", ask.body("Say hello.", 1, {}), headers={})
 
 
 PROBE = Probe(
