@@ -17,32 +17,47 @@ NEVER = "nothing that is known makes it think"
 
 async def efforts(ask: Asker) -> Finding:
     """Each value of `reasoning_effort` changes something, or is refused, and is not silently ignored."""
-    told = {effort: await _try_effort(ask, effort) for effort in EFFORTS}
-    said = ", ".join(f"{effort}: {what}" for effort, what in told.items())
-    thinking = [effort for effort in EFFORTS if told[effort].startswith("thinks")]
-    silent = [effort for effort in EFFORTS[1:] if told[effort] == "no thought"]
+    tried = {effort: await _try_effort(ask, effort) for effort in EFFORTS}
+    said = ", ".join(f"{effort}: {_say(one)}" for effort, one in tried.items())
+    thoughts = {effort: thought_of(one) for effort, one in tried.items() if isinstance(one, Answer)}
+    thinking = [effort for effort, thought in thoughts.items() if thought]
     if "none" in thinking:
         return degraded(
             f"`none` does not switch thinking off ({said})", "chat_template_kwargs may: {'enable_thinking': false}"
         )
     if not thinking:
         return not_offered(f"no effort makes it think ({said})")
+    return _differences(thoughts, thinking) or passed(said)
+
+
+def _differences(thoughts: dict[str, str], thinking: list[str]) -> Finding | None:
+    """Returns which efforts change nothing; None where each does something."""
+    silent = [effort for effort, thought in thoughts.items() if effort != "none" and not thought]
     if silent:
+        choices = ", ".join([*thinking, "none"])
         return degraded(
-            f"{', '.join(silent)} is accepted and silently ignored ({said})",
-            "clients have to say one of: "
-            + ", ".join([*thinking, "none"])
-            + "; the gateway's filter reasoning-effort maps others",
+            f"{', '.join(silent)} is accepted and silently ignored, {', '.join(thinking)} makes it think",
+            f"clients have to say one of: {choices}; the gateway's filter reasoning-effort maps others",
         )
-    return passed(said)
+    if len(thinking) > 1 and len({thoughts[effort] for effort in thinking}) == 1:
+        return degraded(
+            f"{', '.join(thinking)} make it think, and word for word the same: which of them is said changes nothing",
+            f"{EFFORT_TOKENS} tokens were compared; there may be no more than on and off",
+        )
+    return None
 
 
-async def _try_effort(ask: Asker, effort: str) -> str:
+async def _try_effort(ask: Asker, effort: str) -> Answer | Declined:
     try:
-        answer = await ask.chat(QUESTION, max_tokens=EFFORT_TOKENS, calm={}, reasoning_effort=effort)
+        return await ask.chat(QUESTION, max_tokens=EFFORT_TOKENS, calm={}, reasoning_effort=effort)
     except Declined as no:
-        return f"refused with HTTP {no.status}"
-    return f"thinks {len(thought_of(answer))} letters" if thought_of(answer) else "no thought"
+        return no
+
+
+def _say(tried: Answer | Declined) -> str:
+    if isinstance(tried, Declined):
+        return f"refused with HTTP {tried.status}"
+    return f"thinks {len(thought_of(tried))} letters" if thought_of(tried) else "no thought"
 
 
 def thought_of(answer: Answer) -> str:
