@@ -17,7 +17,7 @@ from lying_senses import Refusal, embed
 from lying_words import CONTEXT_TOKENS, Said, compose
 
 MODEL, KEY = "honest", "sk-honest-key-4711"
-TOKEN_S, FAST_S, CROWD_S = 0.012, 0.001, 0.3
+TOKEN_S, FAST_S, CROWD_S, SLOW_FIRST_S = 0.012, 0.001, 0.3, 1.5
 EVERYBODY = 99
 SLOW_FROM = 40  # tokens: who asks for fewer does not look at the pace
 
@@ -71,6 +71,8 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200, "\n".join(lines).encode(), "text/plain")
         elif not self.is_allowed():
             self.refuse(Refusal(401, "no such key"))
+        elif self.path == "/props":
+            self.reply_json(200, {"total_slots": 1})
         elif self.path == "/v1/models":
             self.reply_json(200, {"object": "list", "data": [{"id": self.server.model, "max_model_len": CONTEXT_TOKENS}]})
         else:
@@ -118,9 +120,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, body: dict[str, Any], said: Said) -> None:
         """Counts and answers."""
-        most = 1 if self.lies("drops-crowds") else 5 if self.lies("drops-larger-crowds") else EVERYBODY
+        most = (
+            1
+            if self.lies("drops-crowds")
+            else 5
+            if self.server.lies & {"drops-larger-crowds", "refuses-larger-crowds"}
+            else EVERYBODY
+        )
         if self.server.counted["num_requests_running"] > most:
-            raise Refusal(503, "too many at once")
+            if self.lies("drops-larger-crowds"):
+                raise ConnectionAbortedError
+            raise Refusal(429, "too many at once")
         self.server.count("num_requests_running")
         try:
             if body.get("stream"):
@@ -169,12 +179,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         kept: list[bytes] = []
+        time.sleep(SLOW_FIRST_S if self.lies("first-is-slow") else 0.0)
         for number, event in enumerate(said.events(self.server.model)):
             raw = event if isinstance(event, bytes) else b"data: " + json.dumps(event).encode() + b"\n\n"
             kept.append(raw)
             if not self.lies("buffers") and not self.send_on(kept):
                 return
-            time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM else FAST_S)
+            time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not self.lies("first-is-slow") else FAST_S)
             self.server.count("generation_tokens_total", int(0 < number <= said.tokens))
         self.server.count("request_success_total")
         if self.send_on([*kept, b""]):

@@ -73,6 +73,8 @@ class Said(NamedTuple):
     def events(self, model: str) -> Iterator[dict[str, Any] | bytes]:
         """The answer as a stream."""
         head = {"id": f"chat-{next(NUMBERS):04}", "object": "chat.completion.chunk", "model": model}
+        if "speaks-of-filters-first" in self.lies:
+            yield {"id": "", "object": "", "model": "", "choices": [], "prompt_filter_results": []}
         for delta in self._deltas():
             yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
         yield {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": self.finish}]}
@@ -109,6 +111,7 @@ def compose(body: dict[str, Any], model: str, lies: frozenset[str]) -> Said:
     if "cuts-prompts" in lies:
         text, prompt_tokens = text[-400:], min(CONTEXT_TOKENS // 4, prompt_tokens)
     calls = _calls(body, lies) if body.get("tools") and body["messages"][-1]["role"] != "tool" else []
+    calls = [] if "only-thinks" in lies else calls
     thoughts = [] if calls else _thoughts(body, lies)
     pieces = [] if calls and "call-as-text" not in lies else _pieces(body, text, calls, lies)
     if "call-as-text" in lies:
@@ -154,7 +157,8 @@ def _calls(body: dict[str, Any], lies: frozenset[str]) -> list[dict[str, Any]]:
     named = choice["function"]["name"] if isinstance(choice, dict) and "wrong-tool" not in lies else "get_weather"
     cities = [city for city in ("Paris", "Rome") if city in asked] or ["Graz"]
     field = "town" if "bad-arguments" in lies else "city"
-    functions = [{"name": named, "arguments": json.dumps({field: city})} for city in cities]
+    signs = (",", ":") if "writes-calls-anew" in lies and body.get("stream") else None
+    functions = [{"name": named, "arguments": json.dumps({field: city}, separators=signs)} for city in cities]
     return [
         {"id": "call" if "same-ids" in lies else f"call{number}", "type": "function", "function": one}
         for number, one in enumerate(functions)
@@ -164,9 +168,12 @@ def _calls(body: dict[str, Any], lies: frozenset[str]) -> list[dict[str, Any]]:
 def _thoughts(body: dict[str, Any], lies: frozenset[str]) -> list[str]:
     effort, template = body.get("reasoning_effort"), body.get("chat_template_kwargs") or {}
     efforts = {"high"} if "ignores-efforts" in lies else {"low", "medium", "high"}
+    if "only-thinks" in lies:
+        return [piece + " " for piece in THOUGHT.split(" ")] * 20
     unasked = "thinks-unasked" in lies and template.get("enable_thinking") is not False
     thinks = effort in efforts or template.get("enable_thinking") or unasked
-    return [piece + " " for piece in THOUGHT.split(" ")] if thinks else []
+    aloud = "" if effort is None or "efforts-alike" in lies else f"With {effort} effort: "
+    return [piece + " " for piece in f"{aloud}{THOUGHT}".split(" ")] if thinks else []
 
 
 def _pieces(body: dict[str, Any], text: str, calls: list[dict[str, Any]], lies: frozenset[str]) -> list[str]:
@@ -189,6 +196,8 @@ def _pieces(body: dict[str, Any], text: str, calls: list[dict[str, Any]], lies: 
 
 def _words(body: dict[str, Any], text: str, lies: frozenset[str]) -> str:
     asked, form = text_of(body["messages"][-1:]), (body.get("response_format") or {}).get("type")
+    if "is-short" in lies and asked.startswith("Count"):
+        return "No."
     if asked.startswith("Repeat exactly: "):
         return asked.partition(": ")[2]
     depth = text.find("secret number is ") / max(1, len(text))

@@ -6,12 +6,13 @@ import asyncio
 
 from stoker.probes.kit.answer import Answer
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.findings import Finding, Trouble, degraded, failed, passed
+from stoker.probes.kit.findings import Declined, Finding, Trouble, degraded, failed, passed
 from stoker.probes.kit.probe import Probe
 
 TOKENS = 16
 UNPLANNED = 4
 TWICE = 2
+BUSY = (429, 503)  # what clients try again by themselves
 
 
 async def planned(ask: Asker) -> Finding:
@@ -21,30 +22,37 @@ async def planned(ask: Asker) -> Finding:
 
 async def over_plan(ask: Asker) -> Finding:
     """Twice as many wait or are refused in words; none is lost."""
-    return await _at_once(ask, TWICE * (ask.target.parallel or UNPLANNED))
+    return await _at_once(ask, TWICE * (ask.target.parallel or UNPLANNED), may_refuse=True)
 
 
-async def _at_once(ask: Asker, count: int) -> Finding:
+async def _at_once(ask: Asker, count: int, *, may_refuse: bool = False) -> Finding:
     results = await asyncio.gather(*(_one(ask, number) for number in range(count)))
-    troubles = [one for one in results if isinstance(one, str)]
-    answers = [one for one in results if not isinstance(one, str)]
+    troubles = [one.says for one in results if isinstance(one, Trouble) and not (may_refuse and _is_busy(one))]
+    refused = [one for one in results if isinstance(one, Trouble)]
+    answers = [one for one in results if isinstance(one, Answer)]
     if troubles:
         return failed(f"{len(troubles)} of {count} at once were lost: {troubles[0]}")
     empty = [one for one in answers if not one.text and not one.thought]
     if empty:
         return failed(f"{len(empty)} of {count} answers at once are empty")
     ids = {one.completion.id for one in answers}
-    if len(ids) < count:
-        return degraded(f"{count} answers at once share {len(ids)} ids, so logs cannot tell them apart")
+    if len(ids) < len(answers):
+        return degraded(f"{len(answers)} answers at once share {len(ids)} ids, so logs cannot tell them apart")
+    if refused:
+        return passed(f"{len(answers)} of {count} at once were answered, the others refused in words: {refused[0].says}")
     slowest_s = max(one.reply.took_s for one in answers)
     return passed(f"{count} at once were answered, the slowest after {slowest_s:.1f} s")
 
 
-async def _one(ask: Asker, number: int) -> Answer | str:
+async def _one(ask: Asker, number: int) -> Answer | Trouble:
     try:
         return await ask.chat(f"Say hello to number {number}.", max_tokens=TOKENS)
     except Trouble as trouble:
-        return trouble.says
+        return trouble
+
+
+def _is_busy(trouble: Trouble) -> bool:
+    return isinstance(trouble, Declined) and trouble.status in BUSY
 
 
 PROBE = Probe(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.context import read_context_tokens
-from stoker.probes.kit.findings import Finding, unknown
+from stoker.probes.kit.context import MOST_CONTEXT_TOKENS, no_over_long, read_context_tokens
+from stoker.probes.kit.findings import Finding
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.temptation import tempt
 from stoker.probes.kit.tool_flags import advise_flags
@@ -13,7 +13,6 @@ from stoker.records import Verdict
 
 TOKENS = 16
 NO_FALLBACK = "take the fallbacks out of the router (LiteLLM: no `fallbacks`, `default_fallbacks`), or let it pass errors on"
-MOST_CONTEXT_TOKENS = 262_144
 WORD = "word "  # at least a token in every vocabulary
 
 
@@ -31,9 +30,7 @@ async def over_long(ask: Asker) -> Finding:
     """A prompt that is longer than the context."""
     context = await read_context_tokens(ask)
     if context is None or context > MOST_CONTEXT_TOKENS:
-        return unknown(
-            f"the context is {context or 'unknown'}, so no prompt is surely too long", "name the engine with --engine"
-        )
+        return no_over_long(context)
     body = ask.body(WORD * (context + 64), 1, {})
     return await tempt(ask, [body], f"shorten the prompt in the client, or plan more context; and {NO_FALLBACK}")
 

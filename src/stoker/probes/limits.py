@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stoker.probes.kit.answer import read_answer
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.context import read_context_tokens
+from stoker.probes.kit.context import MOST_CONTEXT_TOKENS, no_over_long, read_context_tokens
 from stoker.probes.kit.findings import Declined, Finding, degraded, failed, passed, unknown
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.reply import OK, error_message, is_page, read_json
@@ -12,7 +12,6 @@ from stoker.probes.kit.wire import Reply
 
 QUESTION = "Count from 1 to 9."
 FEW = 3
-MOST_CONTEXT_TOKENS = 262_144
 FIRST_CLIENT_ERROR, FIRST_SERVER_ERROR = 400, 500
 
 
@@ -38,6 +37,8 @@ async def _cap(ask: Asker, name: str) -> Finding:
         )
     if answer.tokens is not None and answer.tokens > FEW + 1:
         return failed(f"{name} was {FEW}, and {answer.tokens} tokens came: {answer.text[:40]!r}")
+    if answer.finish == "stop" and answer.tokens is not None and answer.tokens < FEW:
+        return unknown(f"it had said all after {answer.tokens} tokens, so nothing was cut off")
     if answer.finish != "length":
         return failed(f"cut off after {FEW} tokens it says that it ended for {answer.finish!r}: clients take it for whole")
     return passed(f"{name} {FEW} ends it, for `length`")
@@ -47,9 +48,7 @@ async def over_long(ask: Asker) -> Finding:
     """A prompt over the context is refused, and not cut down to it in silence."""
     context = await read_context_tokens(ask)
     if context is None or context > MOST_CONTEXT_TOKENS:
-        return unknown(
-            f"the context is {context or 'unknown'}, so no prompt is surely too long", "name the engine with --engine"
-        )
+        return no_over_long(context)
     reply = await ask.send("/chat/completions", ask.body("word " * (context + 64), 1, {}))
     return _judge(reply, f"a prompt of more than {context} tokens", "clients lose the beginning of a conversation unawares")
 

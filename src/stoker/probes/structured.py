@@ -8,7 +8,7 @@ import msgspec
 
 from stoker.probes.kit.answer import Answer
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.findings import Declined, Finding, degraded, failed, not_offered, passed
+from stoker.probes.kit.findings import Declined, Finding, all_thought, degraded, failed, not_offered, passed
 from stoker.probes.kit.probe import Probe
 
 TOKENS = 40
@@ -63,6 +63,8 @@ async def json_object(ask: Asker) -> Finding:
 
 
 def _judge(answer: Answer, kind: Any, wrong: str) -> Finding:
+    if answer.is_thought_alone:
+        return all_thought(TOKENS)
     text = answer.text
     try:
         msgspec.json.decode(text, type=kind)

@@ -6,11 +6,11 @@ from typing import Any
 
 from stoker.probes.kit.answer import Answer, ToolCall
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.findings import Declined, Finding, degraded, failed, not_offered, passed, unknown
+from stoker.probes.kit.findings import Declined, Finding, all_thought, degraded, failed, not_offered, passed, unknown
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.reply import read_json
 from stoker.probes.kit.tool_flags import advise_flags, has_mark
-from stoker.probes.kit.tools import QUESTION, TOKENS, TOOLS, TWO_QUESTIONS, fault_of, named
+from stoker.probes.kit.tools import QUESTION, TOKENS, TOOLS, TWO_QUESTIONS, fault_of, is_same, named
 
 NOT_FORCED = "the engine does not hold the model to it; `strict`, another template or another engine may"
 RESULT = '{"weather": "violet fog", "degrees": 47}'
@@ -36,6 +36,8 @@ async def auto(ask: Asker) -> Finding:
         answer = await ask.chat(QUESTION, max_tokens=TOKENS, tools=TOOLS, tool_choice="auto")
     except Declined as no:
         return not_offered(no.says, await advise_flags(ask))
+    if answer.is_thought_alone:
+        return all_thought(TOKENS)
     if not answer.calls:
         return await _no_call(ask, answer)
     if fault := fault_of(answer.calls[0]):
@@ -70,6 +72,8 @@ async def _forced(ask: Asker, question: str, choice: object, wanted: str | None)
         answer = await ask.chat(question, max_tokens=TOKENS, tools=TOOLS, tool_choice=choice)
     except Declined as no:
         return not_offered(no.says, await advise_flags(ask))
+    if answer.is_thought_alone:
+        return all_thought(TOKENS)
     if not answer.calls:
         return failed(f"a call was required, and it says {(answer.text or answer.thought)[:60]!r}", NOT_FORCED)
     call = answer.calls[0]
@@ -104,12 +108,14 @@ async def streamed(ask: Asker) -> Finding:
         return not_offered(no.says)
     if not whole.calls:
         return unknown("it calls nothing when not streamed, so there is nothing to compare")
+    if stream.answer.is_thought_alone:
+        return all_thought(TOKENS)
     if not stream.answer.calls:
         return failed(f"streamed it calls nothing, and says {stream.answer.text[:60]!r}")
     one, other = whole.calls[0], stream.answer.calls[0]
     if fault := fault_of(other):
         return failed(f"streamed: {fault}")
-    if (one.name, one.arguments.split()) != (other.name, other.arguments.split()):
+    if fault_of(one) or not is_same(one, other):
         return failed(f"streamed it calls {_say([other])}, otherwise {_say([one])}")
     if stream.answer.finish != "tool_calls":
         return failed(f"streamed it says that it ended for {stream.answer.finish!r}, and agents wait for tool_calls")
@@ -130,6 +136,8 @@ async def result(ask: Asker) -> Finding:
         return failed(f"a tool's result is refused: {no.says}", "agents cannot go on after their first call")
     if "violet" in answer.text.lower() or "47" in answer.text:
         return passed(f"it takes the result up: {answer.text[:60]!r}")
+    if answer.is_thought_alone:
+        return all_thought(TOKENS)
     return degraded(f"the result said violet fog and 47 degrees, and it says {answer.text[:60]!r}", NO_CALL)
 
 

@@ -7,7 +7,7 @@ import struct
 import zlib
 
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.findings import Declined, Finding, degraded, failed, not_offered, passed
+from stoker.probes.kit.findings import Declined, Finding, all_thought, degraded, failed, not_offered, passed
 from stoker.probes.kit.probe import Probe
 
 TOKENS = 24
@@ -40,6 +40,8 @@ async def colour(ask: Asker) -> Finding:
             answer = await ask.chat([{"role": "user", "content": content}], max_tokens=TOKENS)
         except Declined as no:
             return _declined(no)
+        if answer.is_thought_alone:
+            return all_thought(TOKENS)
         told[name] = answer.text.lower()
     right = [name for name, text in told.items() if name in text]
     if len(right) == len(COLOURS):

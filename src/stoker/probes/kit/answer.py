@@ -104,6 +104,11 @@ class Answer(NamedTuple):
         return self.message.tool_calls or []
 
     @property
+    def is_thought_alone(self) -> bool:
+        """Tells whether thinking took all tokens, so that nothing is known of the answer."""
+        return bool(self.thought) and self.finish == "length" and not self.text and not self.calls
+
+    @property
     def tokens(self) -> int | None:
         """How many tokens were generated, by its own count."""
         return self.completion.usage.completion_tokens if self.completion.usage else None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.findings import Trouble
+from stoker.probes.kit.findings import Finding, Trouble, unknown
 from stoker.probes.kit.reply import read_json
 
+MOST_CONTEXT_TOKENS = 262_144  # a longer prompt than that is not sent, only to be refused
 FIELDS = ("max_model_len", "context_length", "context_window")  # vLLM and SGLang say the first, hosted ones the others
 
 
@@ -21,6 +22,15 @@ async def read_context_tokens(ask: Asker) -> int | None:
     return None
 
 
+def no_over_long(context: int | None) -> Finding:
+    """Returns that no prompt can be sent of which it is sure that it is too long."""
+    if context is None:
+        return unknown(
+            "nobody says how long its context is, so no prompt is surely too long", "name the engine with --engine"
+        )
+    return unknown(f"its context is {context} tokens, and so long a prompt is not sent only to be refused")
+
+
 async def read_name(ask: Asker) -> str:
     """Returns what a server calls the model: the name asked for where it knows it, else that of its only model.
 
@@ -32,7 +42,7 @@ async def read_name(ask: Asker) -> str:
 
 async def _read(ask: Asker) -> int | None:
     listed = await _list(ask)
-    mine = [one for one in listed if one.get("id") == ask.target.model] or listed[:1]
+    mine = [one for one in listed if one.get("id") == ask.target.model] or (listed if len(listed) == 1 else [])
     return next((count for one in mine if (count := _tokens(one)) is not None), None)
 
 

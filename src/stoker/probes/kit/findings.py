@@ -40,6 +40,14 @@ def unknown(says: str, mend: str = "") -> Finding:
     return Finding(Verdict.UNKNOWN, says, mend)
 
 
+def all_thought(tokens: int) -> Finding:
+    """Returns that the model thought until its tokens were used up, so that it gave no answer to judge."""
+    return unknown(
+        f"all {tokens} tokens were thought: it gave no answer to judge",
+        "its thinking could not be switched off; where the server can do that at its start, ask once more",
+    )
+
+
 class Trouble(Exception):
     """No answer came that could be judged; what came instead is a failure, and says what to do."""
 

@@ -10,7 +10,7 @@ import msgspec
 from stoker.probes.kit.findings import Declined, Trouble
 from stoker.probes.kit.wire import UNTRUSTED, Reply
 
-OK, FIRST_REDIRECT, FIRST_ERROR = 200, 300, 400
+OK, FIRST_REDIRECT, FIRST_ERROR, FIRST_SERVER_ERROR = 200, 300, 400, 500
 KEPT_CHARACTERS = 400
 NOT_JSON = re.compile(rb":\s*(NaN|-?Infinity)\b")
 
@@ -24,10 +24,7 @@ def check_reply(reply: Reply) -> None:
         to = reply.headers.get("location", "nowhere")
         raise Trouble(f"it redirects (HTTP {status}) to {to}", f"clients do not follow that with a key: name {to} itself")
     if is_page(reply):
-        raise Trouble(
-            f"it answered a web page (HTTP {status}), no JSON",
-            "this is a web site's address, not an API's: is the path right?",
-        )
+        raise Trouble(f"it answered a web page (HTTP {status}), no JSON", _mend_page(status))
     if status != OK:
         raise Declined(status, error_message(reply))
 
@@ -36,6 +33,14 @@ def _mend(reply: Reply) -> str:
     if UNTRUSTED in reply.problem:
         return "clients will refuse it too; to trust a certificate of your own: SSL_CERT_FILE=ca.pem stoker verify ..."
     return ""
+
+
+def _mend_page(status: int) -> str:
+    if status >= FIRST_SERVER_ERROR:
+        return (
+            "a proxy says so where what stands behind it does not answer: is the engine up, and the proxy's time limit long?"
+        )
+    return "this is a web site's address, not an API's: is the path right?"
 
 
 def is_page(reply: Reply) -> bool:
