@@ -98,9 +98,11 @@ def test_what_never_ends_is_left_when_the_time_is_over(play: Play) -> None:
 
 
 def test_nobody_there_is_a_failure_and_not_a_fault_of_ours() -> None:
-    verdict, said = first(prove("http://127.0.0.1:9", budget_s=BUDGET_S))
+    view = prove("http://127.0.0.1:9", budget_s=BUDGET_S)
+    verdict, said = first(view)
     assert verdict is Verdict.FAIL
     assert "nobody answers there" in said
+    assert "are host and port right" in view.probes[0].checks[0].mend
 
 
 def test_a_self_signed_certificate_is_a_failure_until_it_is_trusted(home: Home, tmp_path: Path) -> None:

@@ -53,8 +53,9 @@ def _xml(text: str) -> str:
 def _replay(exchange: Exchange) -> str:
     came = f"HTTP {exchange.status}" if exchange.status is not None else "no answer"
     problem = f" ({exchange.problem})" if exchange.problem else ""
-    cut_short = f"{CUT_BODY}\n" if is_cut(exchange.body) else ""
-    return f"{cut_short}{render_curl(exchange)}\n-> {came}{problem} after {exchange.took_s:.2f} s\n{cut(exchange.reply, SHOWN_CHARACTERS)}"
+    warning = f"{CUT_BODY}\n" if is_cut(exchange.body) else ""
+    answer = f"-> {came}{problem} after {exchange.took_s:.2f} s\n{cut(exchange.reply, SHOWN_CHARACTERS)}"
+    return f"{warning}{render_curl(exchange)}\n{answer}"
 
 
 def markdown_text(view: Verification) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from stoker.probes.kit.findings import Declined, Trouble
-from stoker.probes.kit.wire import UNTRUSTED, Reply
+from stoker.probes.kit.wire import NOBODY, UNTRUSTED, Reply
 
 OK, FIRST_REDIRECT, FIRST_ERROR, FIRST_SERVER_ERROR = 200, 300, 400, 500
 KEPT_CHARACTERS = 400
@@ -32,6 +32,8 @@ def check_reply(reply: Reply) -> None:
 def _mend(reply: Reply) -> str:
     if UNTRUSTED in reply.problem:
         return "clients will refuse it too; to trust a certificate of your own: SSL_CERT_FILE=ca.pem stoker verify ..."
+    if reply.problem.startswith(NOBODY):
+        return "are host and port right, and is it up? `stoker status` tells the gateway's address"
     return ""
 
 

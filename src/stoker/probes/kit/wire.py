@@ -16,7 +16,7 @@ import httpx
 
 BODY_LIMIT_BYTES = 4 * 1024**2
 CONNECT_LIMIT_S = 5.0
-UNTRUSTED = "its certificate is not trusted"
+UNTRUSTED, NOBODY = "its certificate is not trusted", "nobody answers there"
 
 
 class Call(NamedTuple):
@@ -131,7 +131,7 @@ def _say(problem: Exception) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return f"{UNTRUSTED} ({said.partition('certificate verify failed: ')[2].partition(' (_ssl')[0] or said})"
     if isinstance(problem, httpx.ConnectError | httpx.ConnectTimeout):
-        return f"nobody answers there: {said}"
+        return f"{NOBODY}: {said}"
     if isinstance(problem, httpx.RemoteProtocolError) and ("incomplete" in said or "without sending" in said):
         return f"it closed the connection before its answer was over: {said}"
     if isinstance(problem, httpx.ReadError | httpx.WriteError):
