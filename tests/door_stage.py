@@ -115,6 +115,10 @@ class Stage:
             with contextlib.suppress(OSError):
                 await client.writer.wait_closed()
 
+    def forget_clients(self) -> None:
+        """Lets go of the clients that were closed."""
+        self._clients.clear()
+
     async def connect(self) -> Client:
         """Returns a new client."""
         self._clients.append(Client(*await asyncio.open_connection("127.0.0.1", self.port)))

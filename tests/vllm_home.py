@@ -19,6 +19,7 @@ from stoker.config import demo_model
 from stoker.records import ServiceView
 
 PYTHON = os.environ.get("STOKER_VLLM", "")
+MODULE = (PYTHON, "-m", "vllm.entrypoints.openai.api_server")
 DEMO = Path(__file__).parent.parent / "models" / "demo" / "hf"
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Who are you?"}]
 SEGMENT = re.compile(r" (/dev/shm/psm_\S+)$", re.MULTILINE)
@@ -43,13 +44,12 @@ class VllmHome(Home):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.leaders: set[int] = set()
-        module = (PYTHON, "-m", "vllm.entrypoints.openai.api_server")
         command = (str(Path(PYTHON).with_name("vllm")), "serve")
         self.configure(
-            _service("small", module, f'{EAGER}\ngroup = "one"')
+            write_service("small", MODULE, f'{EAGER}\ngroup = "one"')
             + f'[service.other]\nmodel = "{demo_model()}"\ncontext = 1024\nreasoning = "off"\ngroup = "one"\n'
-            + _service("guessing", command, f'speculation = "ngram"\ndraft_tokens = 3\n{EAGER}')
-            + _service("typo", module, "flags = { max-model-length = 4 }")
+            + write_service("guessing", command, f'speculation = "ngram"\ndraft_tokens = 3\n{EAGER}')
+            + write_service("typo", MODULE, "flags = { max-model-length = 4 }")
         )
 
     def bring_up(self, name: str) -> dict[str, Any]:
@@ -78,7 +78,8 @@ class VllmHome(Home):
         return left
 
 
-def _service(name: str, program: tuple[str, ...], more: str) -> str:
+def write_service(name: str, program: tuple[str, ...], more: str) -> str:
+    """Returns the table of a service of vLLM."""
     return SERVICE.format(name=name, model=DEMO, program=list(program), more=more)
 
 

@@ -19,7 +19,11 @@ TAG_VERSION = re.compile(r"(?:^|[-_])v?(\d+\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)(?![
 
 
 class Engine(Protocol):
-    """What every engine file tells about its engine; nothing here touches the machine."""
+    """What every engine file tells about its engine; nothing here touches the machine.
+
+    `tool_words` make it look for calls of tools; `tool_marks` are the beginnings of calls in a model's text, each with its
+    parser.
+    """
 
     name: str
     package: str | None
@@ -34,6 +38,8 @@ class Engine(Protocol):
     reuses_connections: bool
     share_covers_activations: bool
     log_form: LogForm
+    tool_words: str
+    tool_marks: Signs
 
     def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
         """Returns the flags of one kind of speculative decoding with `tokens` draft tokens a step."""

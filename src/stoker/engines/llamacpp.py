@@ -116,6 +116,8 @@ class LlamaCpp:
     reuses_connections = False  # an idle connection holds one of its few threads for 5 s (cpp-httplib)
     share_covers_activations = False
     log_form = LOG
+    tool_words = "--jinja"  # it knows the calls by the template
+    tool_marks = ((r"<tool_call>|\[TOOL_CALLS\]|<\|tool_call>|<\|python_tag\|>|<.tool.calls.begin.>", ""),)
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns llama-server's words for a plan; the program is this Python unless there is a server or an image."""

@@ -44,6 +44,7 @@ SIGNS = (
 METRICS = {
     "prompt_tokens_total": "sglang:prompt_tokens_total",
     "generated_tokens_total": "sglang:generation_tokens_total",
+    "requests_total": "sglang:num_requests_total",
     "requests_running": "sglang:num_running_reqs",
     "requests_waiting": "sglang:num_queue_reqs",
     "cache_usage": "sglang:token_usage",
@@ -79,6 +80,16 @@ LOG = LogForm(
     signs=STAGES,
 )
 
+# How a model begins a call of a tool, and the parser that knows it; names as 0.5.16 lists them.
+TOOL_MARKS = (
+    (r"<tool_call>\s*<function=", "qwen3_coder"),
+    (r"<tool_call>\s*\{", "qwen"),
+    (r"\[TOOL_CALLS\]", "mistral"),
+    (r"<\|tool_call>", "gemma4"),
+    (r"<\|python_tag\|>", "llama3"),
+    (r"<.tool.calls.begin.>", "deepseekv3"),
+)
+
 ALGORITHMS = {"eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE", "ngram": "NGRAM"}
 
 
@@ -106,6 +117,8 @@ class SgLang:
     reuses_connections = True
     share_covers_activations = False
     log_form = LOG
+    tool_words = "--tool-call-parser {parser}"
+    tool_marks = TOOL_MARKS
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; a container brings its own address."""

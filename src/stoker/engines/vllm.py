@@ -60,6 +60,7 @@ METRICS = {
     "draft_tokens_total": "vllm:spec_decode_num_draft_tokens_total",
     "accepted_tokens_total": "vllm:spec_decode_num_accepted_tokens_total",
     "drafts_total": "vllm:spec_decode_num_drafts_total",
+    "requests_total": "vllm:request_success_total",
     "requests_running": "vllm:num_requests_running",
     "requests_waiting": "vllm:num_requests_waiting",
     "cache_usage": "vllm:kv_cache_usage_perc",
@@ -106,6 +107,16 @@ LOG = LogForm(
     signs=STAGES,
 )
 
+# How a model begins a call of a tool, and the parser that knows it; names as 0.32.0 registers them.
+TOOL_MARKS = (
+    (r"<tool_call>\s*<function=", "qwen3_coder"),
+    (r"<tool_call>\s*\{", "hermes"),
+    (r"\[TOOL_CALLS\]", "mistral"),
+    (r"<\|tool_call>", "gemma4"),
+    (r"<\|python_tag\|>", "llama3_json"),
+    (r"<.tool.calls.begin.>", "deepseek_v3"),
+)
+
 METHODS = {"eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "draft": "draft_model", "ngram": "ngram"}
 LOOKUP_WORDS = 4
 MODULE = "openai.api_server"
@@ -135,6 +146,8 @@ class Vllm:
     reuses_connections = True
     share_covers_activations = True
     log_form = LOG
+    tool_words = "--enable-auto-tool-choice --tool-call-parser {parser}"
+    tool_marks = TOOL_MARKS
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; the model is the first of them."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from stoker.clients.mcp_servers import find_download
 from stoker.errors import StokerError
 from stoker.plan.secrets import hide, is_secret_variable
-from stoker.probes.mcp_server import time_to_ready
+from stoker.probes.clients.mcp_server import time_to_ready
 from stoker.records import ClientFact, McpServer, McpStart
 from stoker.supervise.piped import running
 from stoker.supervise.steps import ended_as_by_ctrl_c

@@ -38,7 +38,7 @@ from stoker.gateway.hosts import is_loopback, reachable
 from stoker.gateway.keyring import Keyring
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
-from stoker.probes.answers import Prober
+from stoker.probes.kit.prover import Prober
 from stoker.records import SavedService, SavedSwitch, Start
 from stoker.store.recorder import Recorder
 from stoker.store.services import ServiceStore
@@ -51,7 +51,7 @@ from stoker.supervise.supervisor import Supervisor
 Announce = Callable[[str, bool], None]
 DESCRIPTORS = 65536
 # A request leaves no cycles behind. At Python's defaults (700, 10, 10) a thousand streams were held up by as much as 30 ms.
-GC_THRESHOLDS = (5_000, 10, 100)
+GC_THRESHOLDS = (5_000, 10, 10)
 logger = logging.getLogger("stoker.daemon")
 
 

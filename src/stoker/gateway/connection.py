@@ -106,9 +106,9 @@ class ClientConnection(asyncio.Protocol):
         """Tells whoever writes the reply that the client has left."""
         self._deadline = None
         self._disarm()
-        self._reader.give_up()
-        self._waiting.clear()
         self._keeper.register(self, False)
+        self._waiting.clear()
+        self._reader.close()
         if self._exchange is not None:
             self._exchange.gone()
             self._exchange = None

@@ -150,7 +150,6 @@ class Relay(asyncio.Protocol):
         reply, connection = self._reply, self._connection
         self._connection = None
         self._exchange.end()  # first: whose turn comes now gets another connection, as an engine may close this one unsaid
-        self.passage = None
         if connection is None or reply is None:
             return
         if reply.reusable and self._endpoint.reuses_connections and not reply.body.rest:

@@ -39,16 +39,26 @@ class ReplyHead(NamedTuple):
 class _Reading:
     def __init__(self) -> None:
         self.headers: Headers = []
+        self.status = 0
         self.is_whole = False
         self.is_kept = False
-        self.parser = httptools.HttpResponseParser(self)
+
+    def read(self, head: bytes) -> None:
+        parser = self._parser = httptools.HttpResponseParser(self)
+        try:
+            parser.feed_data(head)
+        except httptools.HttpParserUpgrade:
+            pass  # 101: what follows is not HTTP
+        finally:
+            self.status = parser.get_status_code()
+            del self._parser  # it holds this, too
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value.rstrip(b" \t")))  # llhttp leaves the space after a value in it
 
     def on_headers_complete(self) -> None:
         self.is_whole = True
-        self.is_kept = self.parser.should_keep_alive()  # of a reply without a body it has forgotten that later
+        self.is_kept = self._parser.should_keep_alive()  # of a reply without a body it has forgotten that later
 
 
 def split_head(data: bytes) -> tuple[bytes, bytes] | None:
@@ -83,9 +93,7 @@ class _Said(NamedTuple):
 def _read(head: bytes) -> _Said:
     found = _Reading()
     try:
-        found.parser.feed_data(head)
-    except httptools.HttpParserUpgrade:
-        pass  # 101: what follows is not HTTP
+        found.read(head)
     except httptools.HttpParserError as problem:
         raise BrokenFraming(str(problem)) from problem
     if not found.is_whole:
@@ -98,8 +106,7 @@ def _read(head: bytes) -> _Said:
         raise BrokenFraming("its reply's length is no number")
     returned = [pair for pair in found.headers if pair[0] not in NOT_RETURNED and not pair[0].startswith(OURS)]
     length = int(lengths.pop()) if lengths else None
-    status = found.parser.get_status_code()
-    return _Said(status, returned, length, _is_stream(found.headers), found.is_kept, bool(codings))
+    return _Said(found.status, returned, length, _is_stream(found.headers), found.is_kept, bool(codings))
 
 
 def _is_stream(headers: Headers) -> bool:

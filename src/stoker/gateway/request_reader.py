@@ -66,7 +66,7 @@ class RequestReader:
     def give_up(self) -> Request:
         """Returns what was read of the head of a request that is not whole, and lets go of its body."""
         url, headers = (self._url, self._headers) if self.in_message else (b"", [])
-        self._clear()  # not when the collector of cycles comes round: a body may be large, and its sender gone
+        self._clear()  # while the refusal lingers, nobody needs the body
         path = unquote(origin_form(url, [], "")[0].partition(b"?")[0].decode("latin-1"))
         return Request("GET", path, b"", headers, b"", "1.1", keep_alive=False)
 
@@ -80,14 +80,16 @@ class RequestReader:
             # The request stands, the offer is passed over (RFC 9110, 7.8): Java's client and curl --http2 make it.
             after_offer = data[offer.args[0] :]
         except httptools.HttpParserError as problem:
-            ours = problem.__context__
-            malformed = BadRequest(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
-            raise (ours if isinstance(ours, BadRequest) else malformed) from None
+            raise _refusal_of(problem) from None  # no name for it here: it would hold this frame, and this frame it
         else:
             if self._idle_bytes > HEAD_LIMIT_BYTES:  # a head, a trailer or a chunk's extension that does not end
                 raise _head_too_large()
         if after_offer is not None and self.in_message:  # not above, where a refusal's own context would be lost
             self._read_body_after_offer(after_offer)
+
+    def close(self) -> None:
+        """Lets go of its listener, and of the parser, which both hold it; nothing is fed any more."""
+        del self._listener, self._parser
 
     def _read_body_after_offer(self, rest: bytes) -> None:
         """Reads the body that httptools leaves alone where a request offers to change the protocol."""
@@ -198,6 +200,12 @@ class _BodyOnly:
     def __init__(self, reader: RequestReader) -> None:
         self.on_body = reader.on_body
         self.on_message_complete = reader.on_message_complete
+
+
+def _refusal_of(problem: httptools.HttpParserError) -> BadRequest:
+    ours = problem.__context__
+    malformed = BadRequest(400, "malformed_request", f"This is not an HTTP/1.1 request: {problem}.")
+    return ours if isinstance(ours, BadRequest) else malformed
 
 
 def _head_too_large() -> BadRequest:

@@ -237,6 +237,7 @@ class Serving:
         service, passage = errand.entry.service, relay.passage
         self._relays[service].discard(relay)
         self._heard_at[service] = max(self._heard_at[service], relay.heard_at())
+        relay.passage = None  # which knows the relay: neither would go before the collector of cycles comes round
         if passage is None:
             return
         opening, tail = passage.opening, passage.tail

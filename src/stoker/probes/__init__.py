@@ -1,1 +1,34 @@
-"""Questions to a running engine whose answers prove something."""
+"""Asks an endpoint for all that its clients will ask: a file a probe, found by listing this folder; each defines `PROBE`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+
+from stoker.errors import WrongUse
+from stoker.probes.kit.probe import Probe
+
+# What the rest depends on comes first; a probe that is not named here comes last.
+ORDER = (
+    "answers", "identity", "streaming", "tools", "failover", "reasoning", "roles", "structured", "stop", "seed", "limits",
+    "auth", "exposure", "concurrency", "n", "logit-bias", "long-context", "embeddings", "vision",
+)  # fmt: skip
+
+
+def names() -> list[str]:
+    """Returns the names of all probes in this folder, in the order in which they are asked."""
+    found = [one.name.replace("_", "-") for one in pkgutil.iter_modules(__path__) if not one.ispkg]
+    return sorted(found, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+
+
+def find(name: str) -> Probe:
+    """Returns one probe; raises WrongUse with the near miss, or with the names that exist."""
+    if name not in names():
+        close = difflib.get_close_matches(name, names(), n=1)
+        raise WrongUse(
+            f"there is no probe called `{name}`",
+            next_step=f"did you mean `{close[0]}`?" if close else f"choose of: {', '.join(names())}",
+        )
+    probe: Probe = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").PROBE
+    return probe

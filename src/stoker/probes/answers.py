@@ -1,132 +1,85 @@
-"""Asks an engine whether it lives, and whether the model it should serve really answers."""
+"""Whether the model that was named gives real tokens, and the same ones when asked the same."""
 
 from __future__ import annotations
 
-import re
-import time
+import math
+from typing import Any
 
-import httpx
-import msgspec
+from stoker.probes.kit.asker import Asker
+from stoker.probes.kit.findings import Declined, Finding, degraded, failed, not_offered, passed, unknown
+from stoker.probes.kit.probe import Probe
 
-from stoker.errors import StokerError
-from stoker.records import Endpoint, Proof
-
-HEALTH_LIMIT_S = 5.0
-PROOF_TOKENS = 8
-PROMPT = "Say hello."
-# Tokens and steps, of whichever engine; not seconds, which run on while nothing moves.
-WORK = re.compile(r"\w+:\w*(?:tokens|decode|iteration|predicted|draft)\w*(?<!seconds)_(?:total|sum|count)\b")
+TOKENS = 16
+SAME_TOKENS = 24
+QUESTION = "Who are you?"
 
 
-class Prober:
-    """Probes engines over one client, with the key that they were given."""
-
-    def __init__(self, key: str) -> None:
-        self._client = httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}, trust_env=False)
-
-    async def is_healthy(self, endpoint: Endpoint, path: str) -> bool:
-        """Tells whether the engine says that it is ready; what it says proves nothing yet."""
-        try:
-            reply = await self._client.get(f"{_url(endpoint)}{path}", headers=_headers(endpoint), timeout=HEALTH_LIMIT_S)
-        except httpx.HTTPError:
-            return False
-        return reply.status_code == 200
-
-    async def prove(self, endpoint: Endpoint) -> Proof:
-        """Gets real tokens from the model by name; raises StokerError with what came instead."""
-        body = {
-            "model": endpoint.model, "max_tokens": PROOF_TOKENS, "temperature": 0, "stream": True,
-            "stream_options": {"include_usage": True}, "messages": [{"role": "user", "content": PROMPT}],
-        }  # fmt: skip
-        heard = _Heard(time.monotonic())
-        try:
-            async with self._client.stream(
-                "POST", f"{_url(endpoint)}/v1/chat/completions", json=body, headers=_headers(endpoint), timeout=None
-            ) as reply:
-                if reply.status_code != httpx.codes.OK:
-                    said = (await reply.aread()).decode(errors="replace")[:300]
-                    raise _unproven(endpoint, f"it answered HTTP {reply.status_code}: {said}")
-                async for line in reply.aiter_lines():
-                    heard.take(line)
-        except httpx.HTTPError as problem:
-            raise _unproven(endpoint, f"it broke off ({type(problem).__name__}: {problem})") from problem
-        except msgspec.MsgspecError as problem:
-            raise _unproven(endpoint, f"it sent an event that is not OpenAI's: {problem}") from problem
-        return heard.judge(endpoint)
-
-    async def read_counters(self, endpoint: Endpoint) -> tuple[str, ...] | None:
-        """Returns the lines of the engine's metrics that count work; None where it does not answer."""
-        try:
-            reply = await self._client.get(f"{_url(endpoint)}/metrics", timeout=HEALTH_LIMIT_S)
-        except httpx.HTTPError:
-            return None
-        return tuple(line for line in reply.text.splitlines() if WORK.match(line))
-
-    async def close(self) -> None:
-        """Closes the client's connections."""
-        await self._client.aclose()
+async def tokens(ask: Asker) -> Finding:
+    """A short question gets text, or a train of thought, and as many tokens as `usage` says."""
+    answer = await ask.chat(QUESTION, max_tokens=TOKENS)
+    if not answer.text and not answer.thought:
+        return failed("it answered HTTP 200 without a single token")
+    if answer.tokens is None:
+        return degraded("it gives tokens and no `usage`, so nobody can count them")
+    if not 0 < answer.tokens <= TOKENS + 1:  # some engines count the token that ends the answer
+        return failed(f"it was asked for at most {TOKENS} tokens and counts {answer.tokens}")
+    return passed(f"{answer.tokens} tokens: {(answer.text or answer.thought).strip()[:60]!r}")
 
 
-def _url(endpoint: Endpoint) -> str:
-    return f"http://{endpoint.host}:{endpoint.port}"
+async def named(ask: Asker) -> Finding:
+    """The answer says that it is from the model that was asked for."""
+    answer = await ask.chat(QUESTION, max_tokens=1)
+    said = answer.completion.model
+    if not said:
+        return degraded("it does not say which model answered")
+    if said == ask.target.model:
+        return passed(f"it says that {said} answered")
+    if said.rpartition("/")[2] == ask.target.model.rpartition("/")[2]:
+        return passed(f"it says that {said} answered, which is {ask.target.model} under its full name")
+    return failed(f"{ask.target.model} was asked and it says that {said} answered")
 
 
-def _headers(endpoint: Endpoint) -> dict[str, str]:
-    """An engine that somebody else started has a key of its own; the client's default is ours."""
-    return {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+async def logprobs(ask: Asker) -> Finding:
+    """The logprobs of tokens, where they are offered, are finite and not above zero."""
+    try:
+        answer = await ask.chat(QUESTION, max_tokens=4, logprobs=True)
+    except Declined as no:
+        return not_offered(f"no logprobs: {no.says}")
+    values = _logprobs((answer.completion.choices[0].logprobs or {}).get("content"))
+    if not values:
+        return not_offered("logprobs were asked for, and none came")
+    wrong = [value for value in values if not math.isfinite(value) or value > 0.0]
+    if wrong:
+        return failed(f"{len(wrong)} of {len(values)} logprobs are no logarithm of a probability: {wrong[0]}")
+    return passed(f"{len(values)} finite logprobs")
 
 
-class _Delta(msgspec.Struct):
-    content: str | None = None
-    reasoning_content: str | None = None
+def _logprobs(content: Any) -> list[float]:
+    items = content if isinstance(content, list) else []
+    found = [one.get("logprob") for one in items if isinstance(one, dict)]
+    return [float("nan") if not isinstance(one, int | float) else float(one) for one in found]
 
 
-class _Choice(msgspec.Struct):
-    delta: _Delta = msgspec.field(default_factory=_Delta)
+async def same_twice(ask: Asker) -> Finding:
+    """The same greedy question gets the same answer."""
+    first = await ask.chat(QUESTION, max_tokens=SAME_TOKENS)
+    second = await ask.chat(QUESTION, max_tokens=SAME_TOKENS)
+    if not first.text and not first.thought:
+        return unknown("there was no text to compare")
+    if (first.text, first.thought) == (second.text, second.thought):
+        return passed("the same greedy answer twice")
+    return degraded(
+        f"two greedy answers differ: {first.text[:50]!r} and {second.text[:50]!r}",
+        "batching and some kernels change the last digits of sums; no harm where nothing is compared",
+    )
 
 
-class _Usage(msgspec.Struct):
-    completion_tokens: int | None = None
-
-
-class _Event(msgspec.Struct):
-    model: str | None = None
-    choices: list[_Choice] = []
-    usage: _Usage | None = None
-
-
-class _Heard:
-    """What an engine said until now."""
-
-    def __init__(self, begun_s: float) -> None:
-        self._begun_s = begun_s
-        self._first_s: float | None = None
-        self._pieces: list[str] = []
-        self._models: set[str] = set()
-        self._tokens: int | None = None
-
-    def take(self, line: str) -> None:
-        """Takes one line of the stream; raises MsgspecError where it is not what OpenAI's clients understand."""
-        if not line.startswith("data: {"):
-            return
-        event = msgspec.json.decode(line.removeprefix("data: "), type=_Event)
-        if event.model is not None:
-            self._models.add(event.model)
-        if event.usage is not None and event.usage.completion_tokens is not None:
-            self._tokens = event.usage.completion_tokens
-        for choice in event.choices:
-            if text := choice.delta.content or choice.delta.reasoning_content:
-                self._first_s = time.monotonic() - self._begun_s if self._first_s is None else self._first_s
-                self._pieces.append(text)
-
-    def judge(self, endpoint: Endpoint) -> Proof:
-        """Returns the proof; raises StokerError where nothing, or another model, answered."""
-        if self._first_s is None:
-            raise _unproven(endpoint, "it answered without a single token")
-        if self._models != {endpoint.model}:
-            raise _unproven(endpoint, f"it says that {', '.join(sorted(self._models)) or 'nobody'} answered")
-        return Proof(endpoint.model, "".join(self._pieces), self._tokens or len(self._pieces), self._first_s)
-
-
-def _unproven(endpoint: Endpoint, why: str) -> StokerError:
-    return StokerError(f"{endpoint.model} did not prove itself: {why}")
+PROBE = Probe(
+    name="answers",
+    sends="A short question, greedy, with and without logprobs, and once more.",
+    expects="Tokens, as many as `usage` counts; the model's name; finite logprobs; the same answer twice.",
+    means="The server runs and does not serve: no client gets anything out of it.",
+    mend="look at the engine's log; ask for /v1/models to see which names it knows",
+    checks=(tokens, named, logprobs, same_twice),
+    tokens=TOKENS + 1 + 4 + 2 * SAME_TOKENS,
+)

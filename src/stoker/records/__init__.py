@@ -175,6 +175,15 @@ from stoker.records.usage import (
     UsageRecord,
     UsageView,
 )
+from stoker.records.verify import (
+    CheckResult,
+    Exchange,
+    ProbeResult,
+    Target,
+    Verdict,
+    Verification,
+    worst,
+)
 from stoker.records.views import (
     DaemonView,
     GatewayView,
@@ -223,6 +232,7 @@ __all__ = [
     "Catalog",
     "CatalogChanges",
     "Changed",
+    "CheckResult",
     "ClientConfig",
     "ClientFact",
     "ClientReport",
@@ -238,6 +248,7 @@ __all__ = [
     "Endpoint",
     "Environment",
     "Evidence",
+    "Exchange",
     "FetchSettings",
     "FetchView",
     "Fetched",
@@ -291,6 +302,7 @@ __all__ = [
     "Pin",
     "Plan",
     "Pool",
+    "ProbeResult",
     "Proof",
     "Publish",
     "QueueLimits",
@@ -334,6 +346,7 @@ __all__ = [
     "Suggestion",
     "SwitchOutcome",
     "SwitchView",
+    "Target",
     "Test",
     "Timeline",
     "TimelineView",
@@ -346,6 +359,8 @@ __all__ = [
     "UsageLine",
     "UsageRecord",
     "UsageView",
+    "Verdict",
+    "Verification",
     "VerifyView",
     "Wish",
     "Workflow",
@@ -353,4 +368,5 @@ __all__ = [
     "Written",
     "say_bytes",
     "say_s",
+    "worst",
 ]

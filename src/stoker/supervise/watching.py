@@ -47,12 +47,14 @@ async def watch_memory(owner: W, hands: Hands, may_go: Callable[[W], bool]) -> N
 async def watch_for_a_freeze(owner: Watched, hands: Hands) -> None:
     """Looks whether anything moves while there are requests."""
     tools, name = hands.tools, hands.plan.service
-    check = FreezeCheck(tools.limits.frozen_s)
+    check, before_s = FreezeCheck(tools.limits.frozen_s), 0.0
     while True:
         endpoint = owner.endpoint if hands.plan.answers else None
-        requests = tools.in_flight(name) if endpoint else 0
-        counters = await tools.read_counters(endpoint) if endpoint and requests else None
-        why = check.judge(time.monotonic(), requests, (tools.heard_at(name), counters))
+        requests, heard_s = tools.in_flight(name) if endpoint else 0, tools.heard_at(name)
+        # Metrics are a hundred kilobytes to make and to read: an engine is asked for them only while it says nothing.
+        is_silent, before_s = heard_s == before_s, heard_s
+        counters = await tools.read_counters(endpoint) if endpoint and requests and is_silent else None
+        why = check.judge(time.monotonic(), requests, (heard_s, counters))
         if why and owner.endpoint:
             owner.post(Frozen(time.time(), f"it froze: {why}"))
         await asyncio.sleep(FREEZE_POLL_S)

@@ -1,0 +1,95 @@
+"""`stoker verify`: whether an endpoint does what its clients will ask of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stoker.cli.kinds import seconds
+
+if TYPE_CHECKING:
+    from stoker.records import ProbeResult, Verification
+
+HELP = """Prove that an endpoint does what its clients will ask of it.
+
+SERVICE is one of yours, asked through the gateway; it may be left out where only one is up. --url proves any
+OpenAI-compatible address, of anybody's server or router; --engine names the engine behind it, so that its own
+counters can be compared with what was asked. Each request and reply is kept in the reports, without keys, with a
+line for curl. The default set takes at most a minute; --deep asks everything. Exit code 1: a probe failed; 4: the
+time was over before all was asked.
+
+\b
+Example:
+  stoker verify
+  stoker verify coder --deep --markdown report.md
+  stoker verify --url http://spark:8000/v1 --model gemma --key-file key.txt --probe tools --probe streaming
+  stoker verify --url http://router:4000 --model gemma --engine http://spark:8000 --require tools
+"""
+
+
+@click.command(help=HELP, short_help="Prove that an endpoint does what clients will ask.")
+@click.argument("service", required=False)
+@click.option("--url", help="Any address, with or without /v1, instead of a service.")
+@click.option("--model", help="The model to ask there.")
+@click.option("--key-file", type=click.Path(path_type=Path), help="The file with the key that it wants.")
+@click.option("--engine", "engine_url", help="The engine that should serve, where a router stands in front of it.")
+@click.option("--engine-key-file", type=click.Path(path_type=Path), help="The file with the engine's own key.")
+@click.option("--probe", "named", multiple=True, metavar="NAME", help="Only this probe; may be said more than once.")
+@click.option("--require", "required", multiple=True, metavar="NAME", help="A probe that has to be offered, not only well.")
+@click.option("--deep", is_flag=True, help="Ask everything, for up to 15 minutes.")
+@click.option("--budget", "budget_s", type=seconds, help="Stop asking after so long: 90s, 5m. 1m, or 15m with --deep.")
+@click.option("--verbose", "-v", "everything", is_flag=True, help="Show the checks that passed too.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything, with the exchanges, as JSON.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write a report for CI to this file.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="Write a report for people to this file.")
+def verify(
+    service: str | None, url: str | None, model: str | None, key_file: Path | None, engine_url: str | None,
+    engine_key_file: Path | None, named: tuple[str, ...], required: tuple[str, ...], deep: bool, budget_s: float | None,
+    everything: bool, as_json: bool, junit: Path | None, markdown: Path | None,
+) -> None:  # fmt: skip
+    """Asks, and prints each result as it comes."""
+    from stoker.cli.show import say_json
+    from stoker.cli.verify_text import closing_text, heading_text, probe_text
+    from stoker.config import find_paths
+    from stoker.errors import WrongUse
+    from stoker.flows import verify as flow
+
+    address = None if url is None and model is None else flow.Address(url, model, key_file, engine_url, engine_key_file)
+    if (address is None and (key_file or engine_url or engine_key_file)) or (address is not None and service is not None):
+        raise WrongUse(
+            "name a service, or --url with all that belongs to it", next_step="`stoker verify --help` has examples"
+        )
+    target = flow.target_of_service(find_paths(), service) if address is None else flow.target_of(address)
+    probes = flow.choose_probes(named, required, deep)
+    if not as_json:
+        click.echo(heading_text(target.url, target.model))
+
+    def note(result: ProbeResult) -> None:
+        if not as_json:
+            click.echo(probe_text(result, everything=everything))
+
+    chosen_s = budget_s or (flow.DEEP_BUDGET_S if deep else flow.QUICK_BUDGET_S)
+    view = flow.verify(target, probes, required, chosen_s, note)
+    if as_json:
+        say_json(view)
+    else:
+        click.echo(closing_text(view))
+    _write(view, junit, markdown)
+    raise SystemExit(1 if view.verdict == "fail" else 0 if view.in_time else 4)
+
+
+def _write(view: Verification, junit: Path | None, markdown: Path | None) -> None:
+    from stoker.cli.verify_reports import junit_text, markdown_text
+    from stoker.errors import WrongUse
+
+    for file, render in ((junit, junit_text), (markdown, markdown_text)):
+        if file is not None:
+            try:
+                file.write_text(render(view))
+            except OSError as problem:
+                raise WrongUse(f"{file} cannot be written", why=str(problem)) from problem
+
+
+COMMAND = verify

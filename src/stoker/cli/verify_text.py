@@ -1,0 +1,62 @@
+"""How the proof of an endpoint looks: on a terminal, and as the reports that other programs read."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import click
+
+from stoker.cli.show import printable, wrapped
+from stoker.records import CheckResult, ProbeResult, Verdict, Verification, say_s
+
+COLOURS = {
+    Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.DEGRADED: "yellow", Verdict.NOT_OFFERED: "cyan",
+    Verdict.UNKNOWN: "magenta",
+}  # fmt: skip
+WIDEST = max(map(len, Verdict))
+INDENT = " " * (WIDEST + 2)
+
+
+def probe_text(result: ProbeResult, *, everything: bool = False) -> str:
+    """Returns a probe's verdict, and below it each check that did not pass, with what to do."""
+    shown = [check for check in result.checks if everything or check.verdict is not Verdict.PASS]
+    lines = [f"{_verdict(result.verdict)}  {click.style(result.name, bold=True)}  {_summary(result)}"]
+    for _, alike in groupby(shown, _what):
+        lines += _checks(list(alike))
+    return "\n".join(lines)
+
+
+def _summary(result: ProbeResult) -> str:
+    names = [check.name for check in result.checks if check.verdict is Verdict.PASS]
+    return click.style(f"{len(names)} of {len(result.checks)} pass{': ' if names else ''}{', '.join(names)}", dim=True)
+
+
+def _what(check: CheckResult) -> tuple[Verdict, str, str]:
+    return check.verdict, check.says, check.mend
+
+
+def _checks(alike: list[CheckResult]) -> list[str]:
+    """Returns the lines of checks of which the same is to be said, as where nothing answers."""
+    verdict, says, to_mend = _what(alike[0])
+    names = ", ".join(check.name for check in alike)
+    said = wrapped(printable(f"{names}: {says}"), f"{INDENT}{verdict}  ", INDENT + "    ")
+    mend = wrapped(printable(f"mend: {to_mend}"), INDENT + "    ", INDENT + "      ") if to_mend else []
+    return [*said, *mend]
+
+
+def _verdict(verdict: Verdict) -> str:
+    return click.style(f"{verdict:<{WIDEST}}", fg=COLOURS[verdict])
+
+
+def heading_text(url: str, model: str) -> str:
+    """Returns the line above the results."""
+    return f"{click.style(model, bold=True)} at {url}\n"
+
+
+def closing_text(view: Verification) -> str:
+    """Returns the line below the results."""
+    counts = {verdict: sum(one.verdict is verdict for one in view.probes) for verdict in Verdict}
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    late = "" if view.in_time else f"; the {say_s(view.budget_s)} were not enough for all of it"
+    verdict = click.style(view.verdict, fg=COLOURS[view.verdict], bold=True)
+    return f"\n{verdict}: {said}, in {say_s(view.took_s)}{late}"

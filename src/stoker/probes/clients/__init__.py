@@ -1,0 +1,1 @@
+"""Asks what clients start for themselves."""

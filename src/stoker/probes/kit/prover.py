@@ -1,0 +1,132 @@
+"""Asks an engine whether it lives, and whether the model it should serve really answers."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import httpx
+import msgspec
+
+from stoker.errors import StokerError
+from stoker.records import Endpoint, Proof
+
+HEALTH_LIMIT_S = 5.0
+PROOF_TOKENS = 8
+PROMPT = "Say hello."
+# Tokens and steps, of whichever engine; not seconds, which run on while nothing moves.
+WORK = re.compile(r"\w+:\w*(?:tokens|decode|iteration|predicted|draft)\w*(?<!seconds)_(?:total|sum|count)\b")
+
+
+class Prober:
+    """Probes engines over one client, with the key that they were given."""
+
+    def __init__(self, key: str) -> None:
+        self._client = httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}, trust_env=False)
+
+    async def is_healthy(self, endpoint: Endpoint, path: str) -> bool:
+        """Tells whether the engine says that it is ready; what it says proves nothing yet."""
+        try:
+            reply = await self._client.get(f"{_url(endpoint)}{path}", headers=_headers(endpoint), timeout=HEALTH_LIMIT_S)
+        except httpx.HTTPError:
+            return False
+        return reply.status_code == 200
+
+    async def prove(self, endpoint: Endpoint) -> Proof:
+        """Gets real tokens from the model by name; raises StokerError with what came instead."""
+        body = {
+            "model": endpoint.model, "max_tokens": PROOF_TOKENS, "temperature": 0, "stream": True,
+            "stream_options": {"include_usage": True}, "messages": [{"role": "user", "content": PROMPT}],
+        }  # fmt: skip
+        heard = _Heard(time.monotonic())
+        try:
+            async with self._client.stream(
+                "POST", f"{_url(endpoint)}/v1/chat/completions", json=body, headers=_headers(endpoint), timeout=None
+            ) as reply:
+                if reply.status_code != httpx.codes.OK:
+                    said = (await reply.aread()).decode(errors="replace")[:300]
+                    raise _unproven(endpoint, f"it answered HTTP {reply.status_code}: {said}")
+                async for line in reply.aiter_lines():
+                    heard.take(line)
+        except httpx.HTTPError as problem:
+            raise _unproven(endpoint, f"it broke off ({type(problem).__name__}: {problem})") from problem
+        except msgspec.MsgspecError as problem:
+            raise _unproven(endpoint, f"it sent an event that is not OpenAI's: {problem}") from problem
+        return heard.judge(endpoint)
+
+    async def read_counters(self, endpoint: Endpoint) -> tuple[str, ...] | None:
+        """Returns the lines of the engine's metrics that count work; None where it does not answer."""
+        try:
+            reply = await self._client.get(f"{_url(endpoint)}/metrics", timeout=HEALTH_LIMIT_S)
+        except httpx.HTTPError:
+            return None
+        return tuple(line for line in reply.text.splitlines() if WORK.match(line))
+
+    async def close(self) -> None:
+        """Closes the client's connections."""
+        await self._client.aclose()
+
+
+def _url(endpoint: Endpoint) -> str:
+    return f"http://{endpoint.host}:{endpoint.port}"
+
+
+def _headers(endpoint: Endpoint) -> dict[str, str]:
+    """An engine that somebody else started has a key of its own; the client's default is ours."""
+    return {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta = msgspec.field(default_factory=_Delta)
+
+
+class _Usage(msgspec.Struct):
+    completion_tokens: int | None = None
+
+
+class _Event(msgspec.Struct):
+    model: str | None = None
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+
+
+class _Heard:
+    """What an engine said until now."""
+
+    def __init__(self, begun_s: float) -> None:
+        self._begun_s = begun_s
+        self._first_s: float | None = None
+        self._pieces: list[str] = []
+        self._models: set[str] = set()
+        self._tokens: int | None = None
+
+    def take(self, line: str) -> None:
+        """Takes one line of the stream; raises MsgspecError where it is not what OpenAI's clients understand."""
+        if not line.startswith("data: {"):
+            return
+        event = msgspec.json.decode(line.removeprefix("data: "), type=_Event)
+        if event.model is not None:
+            self._models.add(event.model)
+        if event.usage is not None and event.usage.completion_tokens is not None:
+            self._tokens = event.usage.completion_tokens
+        for choice in event.choices:
+            if text := choice.delta.content or choice.delta.reasoning_content:
+                self._first_s = time.monotonic() - self._begun_s if self._first_s is None else self._first_s
+                self._pieces.append(text)
+
+    def judge(self, endpoint: Endpoint) -> Proof:
+        """Returns the proof; raises StokerError where nothing, or another model, answered."""
+        if self._first_s is None:
+            raise _unproven(endpoint, "it answered without a single token")
+        if self._models != {endpoint.model}:
+            raise _unproven(endpoint, f"it says that {', '.join(sorted(self._models)) or 'nobody'} answered")
+        return Proof(endpoint.model, "".join(self._pieces), self._tokens or len(self._pieces), self._first_s)
+
+
+def _unproven(endpoint: Endpoint, why: str) -> StokerError:
+    return StokerError(f"{endpoint.model} did not prove itself: {why}")

@@ -1,0 +1,128 @@
+"""Whether thinking can be asked for and switched off, where it arrives, and whether it is counted."""
+
+from __future__ import annotations
+
+from stoker.probes.kit.answer import Answer
+from stoker.probes.kit.asker import Asker
+from stoker.probes.kit.calm import CLOSING, LOOKING_TOKENS, OPENING, find_thinking
+from stoker.probes.kit.findings import Declined, Finding, degraded, failed, not_offered, passed
+from stoker.probes.kit.probe import Probe
+
+QUESTION = "What is 17 + 25?"
+EFFORT_TOKENS, PLACE_TOKENS, COUNTED_TOKENS, FEW_TOKENS, ROOM_TOKENS = 24, 48, 32, 8, 96
+EFFORTS = ("none", "low", "medium", "high")
+PARSER = "start the engine with the reasoning parser of the model's family (--reasoning-parser)"
+NEVER = "nothing that is known makes it think"
+
+
+async def efforts(ask: Asker) -> Finding:
+    """Each value of `reasoning_effort` changes something, or is refused, and is not silently ignored."""
+    told = {effort: await _try_effort(ask, effort) for effort in EFFORTS}
+    said = ", ".join(f"{effort}: {what}" for effort, what in told.items())
+    thinking = [effort for effort in EFFORTS if told[effort].startswith("thinks")]
+    silent = [effort for effort in EFFORTS[1:] if told[effort] == "no thought"]
+    if "none" in thinking:
+        return degraded(
+            f"`none` does not switch thinking off ({said})", "chat_template_kwargs may: {'enable_thinking': false}"
+        )
+    if not thinking:
+        return not_offered(f"no effort makes it think ({said})")
+    if silent:
+        return degraded(
+            f"{', '.join(silent)} is accepted and silently ignored ({said})",
+            "clients have to say one of: "
+            + ", ".join([*thinking, "none"])
+            + "; the gateway's filter reasoning-effort maps others",
+        )
+    return passed(said)
+
+
+async def _try_effort(ask: Asker, effort: str) -> str:
+    try:
+        answer = await ask.chat(QUESTION, max_tokens=EFFORT_TOKENS, calm={}, reasoning_effort=effort)
+    except Declined as no:
+        return f"refused with HTTP {no.status}"
+    return f"thinks {len(thought_of(answer))} letters" if thought_of(answer) else "no thought"
+
+
+def thought_of(answer: Answer) -> str:
+    """Returns the train of thought, wherever it came."""
+    return answer.thought or (answer.text if OPENING in answer.text or CLOSING in answer.text else "")
+
+
+async def place(ask: Asker) -> Finding:
+    """The train of thought arrives in a field of its own, apart from the answer."""
+    way = await find_thinking(ask)
+    if way is None:
+        return not_offered(NEVER)
+    answer = await ask.chat(QUESTION, max_tokens=PLACE_TOKENS, calm=way)
+    if OPENING in answer.text or CLOSING in answer.text:
+        return failed(f"the train of thought is part of the answer: {answer.text[:60]!r}", PARSER)
+    field = "reasoning_content" if answer.message.reasoning_content else "reasoning"
+    both = bool(answer.message.reasoning_content) and bool(answer.message.reasoning)
+    if not answer.thought:
+        return degraded(f"asked once more in the same way ({way}) it did not think")
+    if both:
+        return passed("it arrives in both reasoning_content and reasoning")
+    other = "reasoning" if field == "reasoning_content" else "reasoning_content"
+    return passed(f"it arrives in `{field}`; clients that read `{other}` need the gateway's filter reasoning-field")
+
+
+async def counted(ask: Asker) -> Finding:
+    """`usage` counts the tokens of the train of thought."""
+    way = await find_thinking(ask)
+    if way is None:
+        return not_offered(NEVER)
+    answer = await ask.chat(QUESTION, max_tokens=COUNTED_TOKENS, calm=way)
+    details = (answer.completion.usage.completion_tokens_details if answer.completion.usage else None) or {}
+    tokens = details.get("reasoning_tokens")
+    if not answer.thought:
+        return degraded("the train of thought comes in no field of its own, so nobody can count it", PARSER)
+    if isinstance(tokens, int) and tokens > 0:
+        return passed(f"usage counts {tokens} reasoning tokens")
+    said = "0" if tokens == 0 else "nothing"
+    return degraded(
+        f"it thinks, and usage says {said} of reasoning tokens",
+        "what thinking costs cannot be seen; the gateway's filter reasoning-tokens counts it",
+    )
+
+
+async def too_few_tokens(ask: Asker) -> Finding:
+    """Where thinking eats all tokens, the finish reason says so, and the answer has no half of a thought in it."""
+    way = await find_thinking(ask)
+    if way is None:
+        return not_offered(NEVER)
+    answer = await ask.chat(QUESTION, max_tokens=FEW_TOKENS, calm=way)
+    if answer.finish != "length" and answer.text and answer.thought:
+        return passed(f"{FEW_TOKENS} tokens were enough for a thought and an answer")
+    if answer.finish != "length":
+        return failed(f"{FEW_TOKENS} tokens were not enough, and it says that it ended for {answer.finish!r}")
+    if answer.text and not answer.thought:
+        return failed(f"a thought that was cut off is given as the answer: {answer.text[:60]!r}", PARSER)
+    return passed("an answer that thinking left no tokens for says `length`")
+
+
+async def enough_tokens(ask: Asker) -> Finding:
+    """With enough tokens an answer follows the train of thought."""
+    way = await find_thinking(ask)
+    if way is None:
+        return not_offered(NEVER)
+    answer = await ask.chat(QUESTION, max_tokens=ROOM_TOKENS, calm=way)
+    if answer.text:
+        return passed(f"it thinks and then answers {answer.text[:40]!r}")
+    if answer.finish == "length":
+        return degraded(
+            f"{ROOM_TOKENS} tokens were all thought, and the answer is empty", "give clients a larger max_tokens"
+        )
+    return failed(f"it thinks and ends for {answer.finish!r} without an answer", PARSER)
+
+
+PROBE = Probe(
+    name="reasoning",
+    sends="A sum with each `reasoning_effort`, and with what makes the model think, with few tokens and with enough.",
+    expects="Efforts that do something or are refused; thoughts in a field of their own, counted; an answer behind them.",
+    means="Clients pay for thoughts that they cannot see or switch off, or get an empty answer.",
+    mend=PARSER,
+    checks=(efforts, place, counted, too_few_tokens, enough_tokens),
+    tokens=len(EFFORTS) * EFFORT_TOKENS + PLACE_TOKENS + COUNTED_TOKENS + FEW_TOKENS + ROOM_TOKENS + LOOKING_TOKENS,
+)

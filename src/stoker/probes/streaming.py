@@ -1,0 +1,147 @@
+"""Whether a streamed answer is what clients can read: its order, its end, its count, its pace, and its end by the client."""
+
+from __future__ import annotations
+
+import asyncio
+
+from stoker.probes.kit.answer import Completion
+from stoker.probes.kit.asker import Asker, Stream
+from stoker.probes.kit.counters import Counters
+from stoker.probes.kit.findings import Finding, Trouble, degraded, failed, passed, unknown
+from stoker.probes.kit.probe import Probe
+
+QUESTION = "Count from 1 to 9."
+LETTERS = "Repeat exactly: é ü 漢 字 🙂 🚀"
+TOKENS, LETTER_TOKENS, PACE_TOKENS = 12, 24, 40
+LONG_TOKENS = 400
+BUFFERED_SHARE = 0.9  # of the whole time passes before the first token, which then come all at once
+SLOW_ENOUGH_S = 0.3
+LOOKS, LOOK_EVERY_S = 50, 0.1
+
+
+async def order(ask: Asker) -> Finding:
+    """A role, then tokens, one finish reason, nothing after it, and `[DONE]`; each event has the same id."""
+    stream = await ask.stream(QUESTION, max_tokens=TOKENS)
+    wrong = [*_order_faults(stream.chunks), *_end_faults(stream)]
+    if wrong:
+        return failed("; ".join(wrong))
+    if not any(choice.delta and choice.delta.role for chunk in stream.chunks[:1] for choice in chunk.choices):
+        return degraded("its first event does not say the role, which some clients wait for")
+    return passed(f"{len(stream.events)} events: role, tokens, {stream.answer.finish}, end")
+
+
+def _order_faults(chunks: list[Completion]) -> list[str]:
+    faults = []
+    finished = False
+    for choice in (choice for chunk in chunks for choice in chunk.choices):
+        if finished and choice.delta and choice.delta.says:
+            faults.append("it sends tokens after the finish reason")
+        if finished and choice.finish_reason:
+            faults.append("it sends more than one finish reason")
+        finished = finished or bool(choice.finish_reason)
+    if len({chunk.id for chunk in chunks}) > 1:
+        faults.append("its events have different ids")
+    return [*dict.fromkeys(faults), *([] if finished else ["it never says a finish reason"])]
+
+
+def _end_faults(stream: Stream) -> list[str]:
+    ends = [place for place, event in enumerate(stream.events) if event.data is None]
+    if not ends:
+        return ["it ends without [DONE], and clients wait on"]
+    return ["it sends events after [DONE]"] if ends[0] != len(stream.events) - 1 else []
+
+
+async def same_as_whole(ask: Asker) -> Finding:
+    """The streamed tokens make the text that comes when it is not streamed."""
+    stream = await ask.stream(QUESTION, max_tokens=TOKENS)
+    whole = await ask.chat(QUESTION, max_tokens=TOKENS)
+    if stream.answer.text == whole.text and stream.answer.thought == whole.thought:
+        return passed("streamed and whole answers are the same")
+    if not stream.answer.text and not stream.answer.thought:
+        return failed("a streamed answer holds no token, a whole one does")
+    return degraded(
+        f"streamed and whole greedy answers differ: {stream.answer.text[:60]!r} and {whole.text[:60]!r}",
+        "where `answers` says that greedy answers differ too, it is not the stream's fault",
+    )
+
+
+async def usage(ask: Asker) -> Finding:
+    """Usage comes in the last event when it is asked for, and only then."""
+    asked = await ask.stream(QUESTION, max_tokens=8, stream_options={"include_usage": True})
+    if asked.answer.tokens is None:
+        return degraded("usage was asked for, and no event brings it: nobody can count streamed tokens")
+    if asked.chunks[-1].usage is None or asked.chunks[-1].choices:
+        return degraded("usage does not come in an event of its own at the end, where clients look for it")
+    return passed(f"the last event counts {asked.answer.tokens} tokens")
+
+
+async def utf8(ask: Asker) -> Finding:
+    """No letter is cut in two: events are UTF-8, without replacement characters."""
+    stream = await ask.stream(LETTERS, max_tokens=LETTER_TOKENS)
+    if "�" in stream.answer.text + stream.answer.thought:
+        whole = await ask.chat(LETTERS, max_tokens=LETTER_TOKENS)
+        # A model that ends in the middle of a letter leaves half of it, streamed or not.
+        if "�" not in whole.text + whole.thought:
+            return failed("letters are cut in two: its events hold U+FFFD where a whole answer holds letters")
+    return passed("no letter is cut in two")
+
+
+async def pace(ask: Asker) -> Finding:
+    """Tokens arrive as they are made, and not all at the end."""
+    stream = await ask.stream(QUESTION, max_tokens=PACE_TOKENS)
+    spoken = [event.at_s for event, chunk in zip(stream.events, stream.chunks, strict=False) if _says(chunk)]
+    took_s = stream.answer.reply.took_s
+    if len(spoken) < 3 or took_s < SLOW_ENOUGH_S:
+        return passed(f"{len(spoken)} events with tokens in {took_s:.2f} s, too fast to tell them apart")
+    if spoken[-1] - spoken[0] < (1 - BUFFERED_SHARE) * took_s:
+        return failed(
+            f"all {len(spoken)} events with tokens came together after {spoken[0]:.2f} s: something keeps them back",
+            "turn buffering off in the proxy (nginx: proxy_buffering off)",
+        )
+    return passed(f"tokens came over {spoken[-1] - spoken[0]:.2f} s, the first after {spoken[0]:.2f} s")
+
+
+def _says(chunk: Completion) -> bool:
+    return any(choice.delta is not None and choice.delta.says for choice in chunk.choices)
+
+
+async def abort(ask: Asker) -> Finding:
+    """A client that leaves frees its slot: the engine stops working for it."""
+    before = await ask.read_counters()
+    if before is None or before.running is None:
+        return unknown(
+            "the engine's /metrics was not to be read, so nobody knows whether it goes on", "name it with --engine"
+        )
+    body = ask.body("Count from 1 to 1000.", LONG_TOKENS, {"stream": True, "ignore_eos": True})
+    reply = await ask.send("/chat/completions", body, until=lambda so_far: so_far.count(b"data:") > 3)
+    if not reply.left:
+        raise Trouble(f"the stream that should be left ended by itself: {reply.problem or f'HTTP {reply.status}'}")
+    now = await _await_rest(ask, before)
+    made = now.since(before).get("generated_tokens_total", 0)
+    if (now.running or 0) > before.running:
+        return failed(f"{LOOKS * LOOK_EVERY_S:.0f} s after the client had left the engine still works for it")
+    if made >= LONG_TOKENS:
+        return failed(f"it generated all {made} tokens for a client that had left")
+    return passed(f"it stopped after {made} of {LONG_TOKENS} tokens, once the client had left")
+
+
+async def _await_rest(ask: Asker, before: Counters) -> Counters:
+    """Returns the counters once no more requests run than before, or as they are after the last look."""
+    now = before
+    for _ in range(LOOKS):
+        now = await ask.read_counters() or now
+        if now is not before and (now.running or 0) <= (before.running or 0):
+            break
+        await asyncio.sleep(LOOK_EVERY_S)
+    return now
+
+
+PROBE = Probe(
+    name="streaming",
+    sends="The same question streamed and whole, streamed with usage, one with letters of many bytes, and one that is left.",
+    expects="Role, tokens, one finish reason, `[DONE]`; the same text; usage; whole letters; a pace; a freed slot.",
+    means="Chat windows hang, show nothing until the end, or drop text; who closes a window goes on using the GPU.",
+    mend="ask the engine without what is in front of it: where that is well, a proxy rewrites the stream",
+    checks=(order, same_as_whole, usage, utf8, pace, abort),
+    tokens=3 * TOKENS + 8 + LETTER_TOKENS + PACE_TOKENS + LONG_TOKENS // 10,
+)

@@ -1,0 +1,164 @@
+"""Whether tools are called as a request says, and their results are taken up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stoker.probes.kit.answer import Answer, ToolCall
+from stoker.probes.kit.asker import Asker
+from stoker.probes.kit.findings import Declined, Finding, degraded, failed, not_offered, passed, unknown
+from stoker.probes.kit.probe import Probe
+from stoker.probes.kit.reply import read_json
+from stoker.probes.kit.tool_flags import advise_flags, has_mark
+from stoker.probes.kit.tools import QUESTION, TOKENS, TOOLS, TWO_QUESTIONS, fault_of, named
+
+NOT_FORCED = "the engine does not hold the model to it; `strict`, another template or another engine may"
+RESULT = '{"weather": "violet fog", "degrees": 47}'
+NO_CALL = "a model may choose not to call; if a larger one does not either, its parser or template is wrong"
+
+
+async def none(ask: Asker) -> Finding:
+    """With `tool_choice` none nothing is called."""
+    answer = await ask.chat(QUESTION, max_tokens=TOKENS, tools=TOOLS, tool_choice="none")
+    if answer.calls:
+        return failed(f"tool_choice was none, and it calls {_say(answer.calls)}")
+    if has_mark(answer.text):
+        return degraded(
+            f"tool_choice was none, and the model writes a call into its text: {answer.text[:60]!r}",
+            "clients that forbid tools should not send them; vLLM: --exclude-tools-when-tool-choice-none",
+        )
+    return passed("nothing is called when nothing may be")
+
+
+async def auto(ask: Asker) -> Finding:
+    """With `tool_choice` auto the tool that fits is called, with arguments that its schema allows."""
+    try:
+        answer = await ask.chat(QUESTION, max_tokens=TOKENS, tools=TOOLS, tool_choice="auto")
+    except Declined as no:
+        return not_offered(no.says, await advise_flags(ask))
+    if not answer.calls:
+        return await _no_call(ask, answer)
+    if fault := fault_of(answer.calls[0]):
+        return degraded(
+            fault, "with `auto` the arguments are the model's own; `strict` or `required` lets the engine enforce them"
+        )
+    if answer.finish != "tool_calls":
+        return failed(f"it calls a tool and says that it ended for {answer.finish!r}: agents stop there")
+    return passed(f"it calls {_say(answer.calls)}")
+
+
+async def _no_call(ask: Asker, answer: Answer) -> Finding:
+    if has_mark(answer.text):
+        flags = await advise_flags(ask, answer.text)
+        return failed(f"the model writes a call, and the engine hands it on as text: {answer.text[:60]!r}", flags)
+    return degraded(f"asked for the weather it calls nothing, and says {answer.text[:60]!r}", NO_CALL)
+
+
+async def required(ask: Asker) -> Finding:
+    """With `tool_choice` required a tool is called, whatever was said."""
+    return await _forced(ask, "Say hello.", "required", None)
+
+
+async def one_by_name(ask: Asker) -> Finding:
+    """With a tool named in `tool_choice` that tool is called, although another would fit."""
+    return await _forced(ask, QUESTION, named("get_time"), "get_time")
+
+
+async def _forced(ask: Asker, question: str, choice: object, wanted: str | None) -> Finding:
+    """The engine can enforce this by its grammar, whatever the model is; so a fault is the engine's."""
+    try:
+        answer = await ask.chat(question, max_tokens=TOKENS, tools=TOOLS, tool_choice=choice)
+    except Declined as no:
+        return not_offered(no.says, await advise_flags(ask))
+    if not answer.calls:
+        return failed(f"a call was required, and it says {(answer.text or answer.thought)[:60]!r}", NOT_FORCED)
+    call = answer.calls[0]
+    if wanted is not None and call.name != wanted:
+        return failed(f"{wanted} was named, and it calls {_say(answer.calls)}", NOT_FORCED)
+    if fault := fault_of(call):
+        return failed(fault)
+    return passed(f"it calls {_say(answer.calls)}")
+
+
+async def parallel(ask: Asker) -> Finding:
+    """Two things that were asked for at once are called for at once."""
+    try:
+        answer = await ask.chat(TWO_QUESTIONS, max_tokens=2 * TOKENS, tools=TOOLS, parallel_tool_calls=True)
+    except Declined as no:
+        return not_offered(no.says)
+    if len(answer.calls) < 2:
+        return unknown(f"asked for two things it calls {_say(answer.calls) or 'nothing'}: it may be the model that does not")
+    if faults := [fault for call in answer.calls if (fault := fault_of(call))]:
+        return failed(faults[0])
+    if len({call.id for call in answer.calls}) < len(answer.calls):
+        return failed("its calls have the same id, so their results cannot be told apart")
+    return passed(f"it calls {_say(answer.calls)} at once")
+
+
+async def streamed(ask: Asker) -> Finding:
+    """The deltas of a streamed call make the same call as one that is not streamed."""
+    try:
+        whole = await ask.chat(QUESTION, max_tokens=TOKENS, tools=TOOLS)
+        stream = await ask.stream(QUESTION, max_tokens=TOKENS, tools=TOOLS)
+    except Declined as no:
+        return not_offered(no.says)
+    if not whole.calls:
+        return unknown("it calls nothing when not streamed, so there is nothing to compare")
+    if not stream.answer.calls:
+        return failed(f"streamed it calls nothing, and says {stream.answer.text[:60]!r}")
+    one, other = whole.calls[0], stream.answer.calls[0]
+    if fault := fault_of(other):
+        return failed(f"streamed: {fault}")
+    if (one.name, one.arguments.split()) != (other.name, other.arguments.split()):
+        return failed(f"streamed it calls {_say([other])}, otherwise {_say([one])}")
+    if stream.answer.finish != "tool_calls":
+        return failed(f"streamed it says that it ended for {stream.answer.finish!r}, and agents wait for tool_calls")
+    return passed(f"streamed it calls {_say([other])} too")
+
+
+async def result(ask: Asker) -> Finding:
+    """The result of a tool is taken up in the next answer."""
+    call = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}}
+    turns: list[dict[str, Any]] = [
+        {"role": "user", "content": QUESTION},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call00001", "content": RESULT},
+    ]
+    try:
+        answer = await ask.chat(turns, max_tokens=TOKENS, tools=TOOLS, tool_choice="none")
+    except Declined as no:
+        return failed(f"a tool's result is refused: {no.says}", "agents cannot go on after their first call")
+    if "violet" in answer.text.lower() or "47" in answer.text:
+        return passed(f"it takes the result up: {answer.text[:60]!r}")
+    return degraded(f"the result said violet fog and 47 degrees, and it says {answer.text[:60]!r}", NO_CALL)
+
+
+async def responses(ask: Asker) -> Finding:
+    """`/v1/responses`, where it exists, calls tools too."""
+    tools = [{"type": "function", **one["function"]} for one in TOOLS]
+    body = {"model": ask.target.model, "input": QUESTION, "tools": tools, "max_output_tokens": TOKENS, "temperature": 0}
+    try:
+        output = read_json(await ask.send("/responses", body)).get("output")
+    except Declined as no:
+        return not_offered(f"/v1/responses: {no.says}")
+    items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+    if called := [str(item.get("name")) for item in items if item.get("type") == "function_call"]:
+        return passed(f"/v1/responses calls {', '.join(called)}")
+    if has_mark(str(items)):
+        return failed("/v1/responses hands the call on as text", await advise_flags(ask, str(items)))
+    return degraded("/v1/responses answers, and calls nothing", "use /v1/chat/completions for tools with this engine")
+
+
+def _say(calls: list[ToolCall]) -> str:
+    return ", ".join(f"{call.name}({call.arguments[:60]})" for call in calls)
+
+
+PROBE = Probe(
+    name="tools",
+    sends="Two tools, with each kind of `tool_choice`, streamed and whole; a tool's result; the same to `/v1/responses`.",
+    expects="The tool that was asked for, or fits, with valid arguments, streamed too; an answer that uses the result.",
+    means="Agents get prose where they wait for a call, stop after their first one, or a router answers in its place.",
+    mend="start the engine with the parser of the model's family; `stoker rules --search tool-call-parser` knows some",
+    checks=(none, auto, required, one_by_name, parallel, streamed, result, responses),
+    tokens=10 * TOKENS,
+)

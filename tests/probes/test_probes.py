@@ -1,0 +1,134 @@
+"""Each probe against an honest engine, and against one that lies in exactly the way which that probe is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from lying_engine import KEY, MODEL, lying_engine
+from probing import found, prove
+from stoker.flows.verify import choose_probes, verify
+from stoker.probes import find, names
+from stoker.probes.kit.probe import name_of
+from stoker.records import Target, Verdict
+
+# How it lies, and the check that has to find it, with a part of what that says.
+LIES = [
+    ("says-nothing", "answers: tokens", Verdict.FAIL, "without a single token"),
+    ("says-another-model", "answers: named", Verdict.FAIL, "it says that another answered"),
+    ("logprobs-above-zero", "answers: logprobs", Verdict.FAIL, "no logarithm of a probability"),
+    ("logprobs-nan", "answers: logprobs", Verdict.FAIL, "it holds NaN"),
+    ("never-the-same", "answers: same twice", Verdict.DEGRADED, "two greedy answers differ"),
+    ("counts-nothing", "identity: counters", Verdict.FAIL, "0 requests of 3"),
+    ("any-name", "identity: strange name", Verdict.DEGRADED, "which does not exist"),
+    ("speaks-after-the-end", "streaming: order", Verdict.FAIL, "tokens after the finish reason"),
+    ("no-done", "streaming: order", Verdict.FAIL, "without [DONE]"),
+    ("buffers", "streaming: pace", Verdict.FAIL, "came together"),
+    ("works-on", "streaming: abort", Verdict.FAIL, "had left"),
+    ("no-usage", "streaming: usage", Verdict.DEGRADED, "no event brings it"),
+    ("cuts-letters", "streaming: utf8", Verdict.FAIL, "cut in two"),
+    ("calls-when-none", "tools: none", Verdict.FAIL, "tool_choice was none"),
+    ("call-as-text", "tools: auto", Verdict.FAIL, "hands it on as text"),
+    ("refuses-tools", "tools: auto", Verdict.NOT_OFFERED, "HTTP 400"),
+    ("never-forced", "tools: required", Verdict.FAIL, "a call was required"),
+    ("wrong-tool", "tools: one by name", Verdict.FAIL, "get_time was named"),
+    ("bad-arguments", "tools: required", Verdict.FAIL, "not what the schema wants"),
+    ("loses-deltas", "tools: streamed", Verdict.FAIL, "no JSON"),
+    ("forgets-results", "tools: result", Verdict.DEGRADED, "violet fog"),
+    ("responses-as-text", "tools: responses", Verdict.FAIL, "as text"),
+    ("fallback-uncounted", "failover: tool choice", Verdict.FAIL, "answered by the other model"),
+    ("fallback-header", "failover: tool choice", Verdict.FAIL, "http://other:1"),
+    ("ignores-efforts", "reasoning: efforts", Verdict.DEGRADED, "low, medium is accepted and silently ignored"),
+    ("thoughts-in-text", "reasoning: place", Verdict.FAIL, "part of the answer"),
+    ("thoughts-uncounted", "reasoning: counted", Verdict.DEGRADED, "usage says 0"),
+    ("wants-alternation", "roles: two users", Verdict.DEGRADED, "Alternating roles required"),
+    ("breaks-on-developer", "roles: developer", Verdict.FAIL, "HTTP 500"),
+    ("ignores-schema", "structured: schema", Verdict.FAIL, "silently ignored"),
+    ("ignores-stop", "stop: whole", Verdict.FAIL, "was to stop it"),
+    ("leaks-stop", "stop: streamed", Verdict.FAIL, "was to stop it"),
+    ("ignores-seed", "seed: same", Verdict.DEGRADED, "one seed gave"),
+    ("ignores-new-limit", "limits: max completion tokens", Verdict.FAIL, "tokens came"),
+    ("truncates", "limits: over long", Verdict.FAIL, "answered with HTTP 200"),
+    ("takes-anything", "limits: bad json", Verdict.FAIL, "HTTP 200 with an error"),
+    ("open", "auth: without key", Verdict.FAIL, "everybody is answered"),
+    ("takes-bare-keys", "auth: wrong place", Verdict.DEGRADED, "without `Bearer`"),
+    ("open-beside", "auth: beside", Verdict.DEGRADED, "/tokenize answer"),
+    ("everywhere", "exposure: endpoint", Verdict.DEGRADED, "with a key"),
+    ("drops-crowds", "concurrency: planned", Verdict.FAIL, "were lost"),
+    ("ignores-n", "n: two", Verdict.FAIL, "n is silently ignored"),
+    ("ignores-bias", "logit-bias: forbidden", Verdict.FAIL, "logit_bias is silently ignored"),
+    ("cuts-prompts", "long-context: beginning", Verdict.FAIL, "cut down in silence"),
+    ("zero-vectors", "embeddings: vectors", Verdict.FAIL, "zeros alone"),
+    ("unstable-vectors", "embeddings: same twice", Verdict.DEGRADED, "differ"),
+    ("ignores-images", "vision: colour", Verdict.FAIL, "silently left out"),
+    ("fallback-always", "identity: headers", Verdict.FAIL, "http://other:1"),
+    ("streams-otherwise", "streaming: same as whole", Verdict.DEGRADED, "greedy answers differ"),
+    ("same-ids", "tools: parallel", Verdict.FAIL, "the same id"),
+    ("fallback-long", "failover: over long", Verdict.FAIL, "answered by the other model"),
+    ("fallback-parameter", "failover: bad parameter", Verdict.FAIL, "answered by the other model"),
+    ("fallback-timeout", "failover: time out", Verdict.FAIL, "answered by the other model"),
+    ("cut-thoughts-are-whole", "reasoning: too few tokens", Verdict.FAIL, "were not enough"),
+    ("thinks-only", "reasoning: enough tokens", Verdict.FAIL, "without an answer"),
+    ("refuses-system", "roles: system first", Verdict.DEGRADED, "refused"),
+    ("refuses-late-system", "roles: late system", Verdict.DEGRADED, "refused"),
+    ("refuses-parts", "roles: parts", Verdict.DEGRADED, "refused"),
+    ("refuses-tool-turns", "roles: tool turn", Verdict.DEGRADED, "refused"),
+    ("ignores-schema-streamed", "structured: schema streamed", Verdict.FAIL, "silently ignored"),
+    ("ignores-json-object", "structured: json object", Verdict.FAIL, "silently ignored"),
+    ("calls-it-whole", "limits: max tokens", Verdict.FAIL, "clients take it for whole"),
+    ("takes-any-type", "limits: bad type", Verdict.FAIL, "answered with HTTP 200"),
+    ("takes-any-key", "auth: wrong key", Verdict.FAIL, "taken for a right one"),
+    ("lists-for-all", "auth: models list", Verdict.DEGRADED, "tells everybody"),
+    ("drops-larger-crowds", "concurrency: over plan", Verdict.FAIL, "were lost"),
+    ("overlooks-middle", "long-context: middle", Verdict.DEGRADED, "not seen at 50%"),
+    ("overlooks-end", "long-context: end", Verdict.DEGRADED, "not seen at 95%"),
+]
+# The first lie of each probe: asked for everything, so that it shows which other probes see it.
+FIRST = {
+    where.partition(":")[0]: (lie, where) for lie, where, verdict, _ in reversed(LIES) if verdict is not Verdict.NOT_OFFERED
+}
+HARMLESS = {Verdict.PASS, Verdict.NOT_OFFERED}
+
+
+def is_bad(one: tuple[Verdict, str]) -> bool:
+    """Tells whether a check found something wrong, and not only that nothing answers."""
+    return one[0] not in HARMLESS and "not asked" not in one[1]
+
+
+def test_an_honest_engine_passes_every_probe() -> None:
+    with lying_engine() as engine:
+        view = prove(engine.url, deep=True)
+    assert {name: one for name, one in found(view).items() if one[0] is not Verdict.PASS} == {}
+    assert (view.verdict, view.engine, view.in_time) == (Verdict.PASS, "vllm", True)
+    assert [probe.name for probe in view.probes] == names()
+
+
+@pytest.mark.parametrize(("lie", "where", "verdict", "says"), LIES, ids=[lie[0] for lie in LIES])
+def test_a_lie_is_found_by_its_check(lie: str, where: str, verdict: Verdict, says: str) -> None:
+    with lying_engine(lie) as engine:
+        checks = found(prove(engine.url, where.partition(":")[0]))
+    assert checks[where][0] is verdict, checks[where]
+    assert says in checks[where][1]
+
+
+@pytest.mark.parametrize(("lie", "where"), FIRST.values(), ids=FIRST)
+def test_a_lie_is_found_by_no_other_probe(lie: str, where: str) -> None:
+    with lying_engine(lie) as engine:
+        checks = found(prove(engine.url, deep=True))
+    assert is_bad(checks[where])
+    others = {name: one for name, one in checks.items() if name.partition(":")[0] != where.partition(":")[0]}
+    assert {name: one for name, one in others.items() if is_bad(one)} == {}
+
+
+def test_each_check_has_a_lie_that_it_finds() -> None:
+    checks = {f"{name}: {name_of(check)}" for name in names() for check in find(name).checks}
+    assert checks - {where for _, where, _, _ in LIES} == {"exposure: engine"}, "an engine behind a router; below"
+
+
+def test_an_engine_behind_a_router_that_answers_the_whole_network_is_found() -> None:
+    with lying_engine() as front, lying_engine("everywhere", "open") as engine:
+        target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url)
+        view = verify(target, choose_probes(("exposure",), (), deep=False), (), 30.0, lambda result: None)
+    checks = found(view)
+    assert checks["exposure: endpoint"][0] is Verdict.PASS
+    assert checks["exposure: engine"][0] is Verdict.FAIL
+    assert "without a key" in checks["exposure: engine"][1]

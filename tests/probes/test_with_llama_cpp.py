@@ -1,0 +1,43 @@
+"""The real llama.cpp with the demo model: what `stoker verify` says of it is what was seen of it by hand."""
+
+from __future__ import annotations
+
+import json
+
+from home import Home
+from stoker.config import Paths
+from verdicts_seen import checks_of, seen, unwell, verdicts_of
+
+
+def test_the_demo_through_the_gateway_is_what_was_seen(demo: Home) -> None:
+    view = json.loads(demo.run("verify", "demo", "--deep", "--json", code=1).stdout)
+    checks = checks_of(view)
+    assert verdicts_of(view) == seen("llamacpp"), unwell(view)
+    assert (view["engine"], view["in_time"]) == ("llamacpp", True)
+    assert "llamacpp itself counted 18 generated tokens of 18" in checks["identity: counters"]["says"]
+    assert checks["tools: auto"]["says"] == 'it calls get_weather({"city": "Paris"})'
+    assert "get_time was named" in checks["tools: one by name"]["says"]
+    assert checks["tools: required"]["verdict"] == "fail"
+    assert keys(demo.paths).isdisjoint(json.dumps(view).split('"'))
+
+
+def keys(paths: Paths) -> set[str]:
+    """Returns all keys of a home."""
+    return {file.read_text().strip() for file in (paths.key_file, paths.engine_key_file, paths.control_key_file)}
+
+
+def test_the_only_service_needs_no_name(demo: Home) -> None:
+    said = demo.run("verify", "--probe", "answers", "--probe", "exposure").stdout
+    assert said.startswith("stoker-demo at http://127.0.0.1:")
+
+
+def test_a_service_that_is_not_there_is_refused_with_those_that_are(demo: Home) -> None:
+    assert "services here: demo (READY)" in demo.run("verify", "nothing", code=3).stderr
+
+
+def test_the_engine_itself_is_more_lenient_than_the_gateway(demo: Home) -> None:
+    engine = demo.service("demo").address
+    words = ("--model", "stoker-demo", "--key-file", str(demo.paths.engine_key_file), "--probe", "identity", "--json")
+    checks = checks_of(demo.json("verify", "--url", str(engine), *words[:-1]))
+    assert checks["identity: strange name"]["verdict"] == "degraded"
+    assert checks["identity: counters"]["verdict"] == "pass"

@@ -1,0 +1,47 @@
+"""`docs/probes.md`: what `stoker verify` asks, from the probes' files."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from stoker.probes import find, names
+from stoker.probes.kit.probe import Probe, name_of
+
+NOTE = "<!-- Written by tools/make_docs.py from src/stoker/probes. -->"
+VERDICTS = Path(__file__).parent.parent.parent / "docs" / "verdicts.toml"
+SEEN = """\
+With the demo model, on a processor, through the gateway, `--deep`; tests ask the real engines again. What is not well:
+llama.cpp does not hold this model to the tool that a request names. vLLM without a tool parser refuses tools, and its
+`/v1/responses` hands calls on as text; it guards `/v1` with the key, but not `/tokenize` and `/invocations`; it counts
+no thoughts; and this model fills its JSON with blanks there. The demo model overlooks a number in a long text."""
+INTRODUCTION = """\
+What `stoker verify` asks, in this order. [Verify](verify.md) tells how it is used and what the verdicts mean. Those
+marked deep are asked with `--deep`, or by name.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Returns the page by its path in `docs/`."""
+    sections = [line for name in names() for line in _section(find(name))]
+    return {"probes.md": "\n".join(["# Probes", "", NOTE, "", INTRODUCTION, *_seen(), *sections])}
+
+
+def _seen() -> list[str]:
+    """Returns the table of what was seen of real engines; the tests hold the engines to the same file."""
+    engines = tomllib.loads(VERDICTS.read_text()).values()
+    rows = [
+        f"| [{name}](#{name}{'-deep' * find(name).deep}) | {' | '.join(one[name] for one in engines)} |" for name in names()
+    ]
+    titles = " | ".join(one["title"] for one in engines)
+    return ["## Seen", "", SEEN, "", f"| probe | {titles} |", "| --- |" + " --- |" * len(engines), *rows, ""]
+
+
+def _section(probe: Probe) -> list[str]:
+    checks = [f"| {name_of(check)} | {' '.join((check.__doc__ or '').split())} |" for check in probe.checks]
+    return [
+        f"## {probe.name}{' (deep)' if probe.deep else ''}", "",
+        f"**Sends.** {probe.sends} At most {probe.tokens} tokens.", "",
+        f"**Expects.** {probe.expects}", "", f"**A failure means:** {probe.means}", "", f"**To mend it:** {probe.mend}.", "",
+        "| check | what it finds out |", "| --- | --- |", *checks, "",
+    ]  # fmt: skip
