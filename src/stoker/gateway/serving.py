@@ -203,10 +203,10 @@ class Serving:
 
     def _send(self, errand: Errand, endpoint: Endpoint) -> None:
         way = self._way_to(endpoint)
+        errand.exchange.extra += way.identity  # first: what a filter refuses has them too
         carried = self._change(errand, way) if errand.entry.filters or errand.entry.alias_of else errand.exchange
         if carried is None:
             return
-        errand.exchange.extra += way.identity
         errand.relay = relay = Relay(carried, way, self._pool, self._silence)
         self._relays[endpoint.service].add(relay)
         if not relay.begin():
