@@ -58,6 +58,12 @@ def out_of_scope(caller: Caller, model: str) -> Denial:
     return Denial(403, "model_not_allowed", message, "permission_error")
 
 
+def out_of_paths(caller: Caller, path: str) -> Denial:
+    """Returns the refusal of a path of an engine's own, which may change what the engine is."""
+    message = f"The key `{caller.name}` does not open {path[:MODEL_SHOWN]} of a service; the owner's key does."
+    return Denial(403, "path_not_allowed", message, "permission_error")
+
+
 class _Held(NamedTuple):
     caller: Caller
     places: frozenset[Place]
