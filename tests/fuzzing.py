@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, cast
 
 import h11
 
 from stoker.gateway.connection import ClientConnection, Limits
-from stoker.gateway.exchange import Exchange
+from stoker.gateway.exchange import Exchange, Headers
+from stoker.gateway.keyring import Denial
+from stoker.gateway.meter import refuse_denied
 
 LIMITS = Limits(body_bytes=64 * 1024, head_s=10.0, body_s=10.0)
 # Several spaces may part the words (RFC 9112, 3); llhttp speaks RTSP and ICE (`SOURCE`) too.
@@ -116,6 +119,7 @@ class Player:
         self.faults: list[dict[str, Any]] = []
         self.loop.set_exception_handler(lambda _, context: self.faults.append(context))
         self.open: set[ClientConnection] = set()
+        self.handle: Callable[[Exchange], None] = _take_nothing
 
     def play(self, pieces: list[bytes], waits: bool) -> Played:
         """Plays one input to its end and past all limits; `waits`: answers come a turn of the loop later."""
@@ -129,7 +133,8 @@ class Player:
             answer = partial(_answer, exchange, len(taken))
             self.loop.call_soon(answer) if waits else answer()
 
-        connection = ClientConnection(handle, LIMITS, self._register)
+        self.handle = handle
+        connection = ClientConnection(self, LIMITS)
         wire = Wire(self.loop, connection)
         connection.connection_made(wire)
         for piece in pieces:
@@ -149,8 +154,21 @@ class Player:
         assert wire.is_lost, "a client that sends no more is never let go"
         assert not self.open, "a connection that was lost is still counted"
 
-    def _register(self, connection: ClientConnection, is_open: bool) -> None:
+    def deny_stranger(self, headers: Headers, peer: str) -> Denial | None:
+        """Lets everybody in: what is looked at here are the requests."""
+        return None
+
+    def refuse_unread(self, exchange: Exchange, denial: Denial) -> None:
+        """Answers as the door does."""
+        refuse_denied(exchange, denial)
+
+    def register(self, connection: ClientConnection, is_open: bool) -> None:
+        """Counts the connections."""
         (self.open.add if is_open else self.open.remove)(connection)
+
+
+def _take_nothing(exchange: Exchange) -> None:
+    raise AssertionError(exchange)
 
 
 def _take(exchange: Exchange) -> Taken:

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import uvloop
 
 from stoker.gateway.connection import ClientConnection, Limits
-from stoker.gateway.exchange import Exchange
+from stoker.gateway.exchange import Exchange, Headers
+from stoker.gateway.keyring import Denial
+from stoker.gateway.meter import refuse_denied
 
 BODY_LIMIT_BYTES = 512 * 1024
 LONG_S, TEST_LIMIT_S = 30.0, 20.0
@@ -87,6 +89,7 @@ class Server:
         self.limits = limits
         self.held: asyncio.Queue[Exchange] = asyncio.Queue()
         self.answers_at_once = True
+        self.denied: Denial | None = None  # what strangers with large bodies are told
         self.connections: set[ClientConnection] = set()
         self.faults: list[dict[str, Any]] = []
         self.handled = 0
@@ -99,15 +102,19 @@ class Server:
         else:
             self.held.put_nowait(exchange)
 
+    def deny_stranger(self, headers: Headers, peer: str) -> Denial | None:
+        return self.denied
+
+    def refuse_unread(self, exchange: Exchange, denial: Denial) -> None:
+        refuse_denied(exchange, denial)
+
     def register(self, connection: ClientConnection, is_open: bool) -> None:
         (self.connections.add if is_open else self.connections.remove)(connection)
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: self.faults.append(context))
-        self.server = await loop.create_server(
-            lambda: ClientConnection(self.handle, self.limits, self.register), "127.0.0.1", 0
-        )
+        self.server = await loop.create_server(lambda: ClientConnection(self, self.limits), "127.0.0.1", 0)
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def connect(self) -> Client:

@@ -309,7 +309,7 @@ def test_a_start_by_a_person_is_waited_for_and_not_begun_twice(home: Home) -> No
     home.add_fake("small", ASKED, gate=str(home.folder / "gate"))
     begin(home)
     home.daemon.up(read_config(home.paths.config).services["small"])
-    wait_for("the wait", lambda: "It waits for small, which is LOADING" in ask(home, "small").error["message"])
+    wait_for("the wait", lambda: "It waits for its engine" in ask(home, "small").error["message"])
     (home.folder / "gate").touch()
     assert await_answer(home, "small").status == 200
     assert launches(home, "small") == 1

@@ -56,7 +56,7 @@ def test_those_who_wait_follow_in_turn_and_one_too_many_is_told_why() -> None:
         first, second = await stage.enter("1"), await stage.enter("2")
         refused = await (await stage.chat(tag="3")).read_answer()
         assert (refused.status, refused.code, refused.headers["retry-after"]) == (429, "queue_full", "5")
-        assert refused.headers["x-stoker-service"] == "chat"
+        assert (refused.headers["x-stoker-service"], refused.headers["x-stoker-model"]) == ("chat", "m")
         assert "1 requests run and 1 wait" in refused.json()["error"]["message"]
         assert [answer.status for answer in await stage.let_go(first, second)] == [200, 200]
 

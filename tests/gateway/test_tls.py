@@ -68,7 +68,10 @@ def test_clients_speak_https_and_the_verbs_go_on(home: Home, tmp_path: Path) -> 
     certificate, key = make_certificate(tmp_path)
     configure(home, certificate, key)
     home.add_fake("other")
-    home.run("up", "other")
+    shown = home.run("up", "other").stdout
+    url = home.json("status")["gateway"]["url"]
+    assert f"address  {url}\n" in shown
+    assert f"curl {url}/chat/completions" in shown
     assert https_address(home)[0] == "127.0.0.1"
     assert home.daemon.url.startswith("http://127.0.0.1:")
     assert ask(home, certificate, "GET", "/health") == (200, b'{"status":"ok"}')

@@ -174,6 +174,8 @@ def test_what_a_filter_refuses_is_noted_and_never_reaches_the_engine() -> None:
     async def story(_: Stage) -> None:
         answer = await (await stage.chat(reasoning_effort="high")).read_answer()
         assert (answer.status, stage.door.serving.in_flight("chat")) == (400, 0)
+        named = [answer.headers[f"x-stoker-{what}"] for what in ("service", "model", "revision", "plan", "filters")]
+        assert named == ["chat", "m", "r", "p", "reasoning-effort"]
 
     act(stage, story)
     assert [record.status for record in stage.used] == [400]

@@ -130,6 +130,15 @@ def test_a_keys_scope_holds_on_every_path(home: Home) -> None:
     assert [one["id"] for one in send(home, "/v1/models", key)[1]["data"]] == ["one"]
     for target in ("/service/one/health", "/upstream/one/health"):
         assert send(home, target, key) == (200, {"status": "ok"})
+    for target in (
+        "/service/one/slots/0",
+        "/service/one/v1/../slots/0",
+        "/upstream/one/v1/load_lora_adapter",
+        "/service/one/",
+    ):
+        status, said = send(home, target, key, "POST")
+        assert (status, said["error"]["code"]) == (403, "path_not_allowed")
+        assert send(home, target, home.daemon.key, "POST")[0] != 403
 
 
 def test_llama_swaps_users_see_what_runs_and_unload_it(home: Home) -> None:

@@ -19,6 +19,7 @@ from stoker.supervise.supervisor import Supervisor
 
 LOOK_S = 1.0
 WHY = "a request named it"
+OWN = "its engine"  # its state is told beside it
 Say = Callable[[str], None]
 
 
@@ -84,7 +85,7 @@ class MakingWay:
                 return True
             if owner.service.state in (*RESTING, State.WAITING_FOR_MEMORY) and not self._is_switching():
                 return False
-            say(f"{service}, which is {owner.service.state}")
+            say(OWN)
             await owner.await_change(LOOK_S)
         return False
 
@@ -123,7 +124,7 @@ class MakingWay:
             return
         owner = await self._supervisor.start(plan, WHY)
         while (state := owner.service.state) not in RESTING | {State.READY}:
-            say(f"{plan.service}, which is {state}")
+            say(OWN)
             await owner.await_change(LOOK_S)
         if state is not State.READY:
             raise StokerError(f"{plan.service} is {state}: {owner.service.why}", next_step=_see_logs(plan))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
-from stoker.gateway.exchange import Exchange, Request
-from stoker.gateway.refusals import refuse
+from stoker.gateway.exchange import Exchange, Headers, Request
+from stoker.gateway.keyring import Denial
+from stoker.gateway.last_wire import LastWire
+from stoker.gateway.refusals import BAD_REQUEST
 from stoker.gateway.request_reader import BadRequest, RequestReader
 
 IDLE_LIMIT_S = 75.0
@@ -17,6 +18,7 @@ TICKS = 10  # looks at the clock within the shortest limit; a timer for every re
 LINGER_S = 5.0
 LINGER_BYTES = 256 * 1024**2
 WRITE_BUFFER_BYTES = 64 * 1024
+TOO_SLOW = Denial(408, "request_too_slow", "The rest of the request did not come in time.", BAD_REQUEST)
 
 
 class Limits(NamedTuple):
@@ -27,20 +29,40 @@ class Limits(NamedTuple):
     body_s: float
 
 
-class ClientConnection(asyncio.Protocol):
-    """Speaks HTTP/1.1 with one client; `handle` is called with each whole request."""
+class Keeper(Protocol):
+    """Who answers what clients send."""
 
-    def __init__(
-        self, handle: Callable[[Exchange], None], limits: Limits, register: Callable[[ClientConnection, bool], None]
-    ) -> None:
-        self._handle = handle
+    def register(self, connection: ClientConnection, is_open: bool) -> None:
+        """Learns that a connection begins or has ended."""
+
+    def deny_stranger(self, headers: Headers, peer: str) -> Denial | None:
+        """Returns why nobody reads a large body of whoever sent these headers; None where his key is good."""
+
+    def handle(self, exchange: Exchange) -> None:
+        """Answers a whole request."""
+
+    def refuse_unread(self, exchange: Exchange, denial: Denial) -> None:
+        """Answers a request that was not read to its end, or could not be."""
+
+
+class _Unread(NamedTuple):
+    """What was read of a request that is refused, and why."""
+
+    request: Request
+    denial: Denial
+
+
+class ClientConnection(asyncio.Protocol):
+    """Speaks HTTP/1.1 with one client, and hands each request to its keeper."""
+
+    def __init__(self, keeper: Keeper, limits: Limits) -> None:
+        self._keeper = keeper
         self._limits = limits
-        self._register = register
         self._loop = asyncio.get_running_loop()
         self._tick_s = min(limits.head_s, limits.body_s) / TICKS
         self._timer: asyncio.TimerHandle | None = None
         self._deadline: float | None = None
-        self._waiting: deque[Request | BadRequest] = deque()
+        self._waiting: deque[Request | _Unread] = deque()
         self._exchange: Exchange | None = None
         self._ignored_bytes: int | None = None
         self._paused = False
@@ -53,7 +75,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self.write = self._transport.write
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        self._register(self, True)
+        self._keeper.register(self, True)
         self._limit(self._limits.head_s)
 
     def data_received(self, data: bytes) -> None:
@@ -68,7 +90,7 @@ class ClientConnection(asyncio.Protocol):
             self._reader.feed(data)
         except BadRequest as refusal:
             if self._ignored_bytes is None:
-                self._refuse(refusal.with_traceback(None))
+                self._refuse(refusal.denial)
 
     @property
     def peer(self) -> str:
@@ -84,7 +106,8 @@ class ClientConnection(asyncio.Protocol):
         """Tells whoever writes the reply that the client has left."""
         self._deadline = None
         self._disarm()
-        self._register(self, False)
+        self._keeper.register(self, False)
+        self._waiting.clear()
         self._reader.close()
         if self._exchange is not None:
             self._exchange.gone()
@@ -108,6 +131,12 @@ class ClientConnection(asyncio.Protocol):
         """A request begins."""
         self._limit(self._limits.head_s)
 
+    def large_body(self, headers: Headers) -> None:
+        """Its body is larger than is read of everybody: only those with a good key may go on."""
+        denial = self._keeper.deny_stranger(headers, self.peer)
+        if denial is not None:
+            raise BadRequest(*denial)
+
     def head_read(self, expects: bool) -> None:
         """Its head is there; a client that waits for a word to go on gets it, but never in the middle of another reply."""
         self._limit(self._limits.body_s)
@@ -126,7 +155,7 @@ class ClientConnection(asyncio.Protocol):
             self._ignored_bytes = 0
         self._line_up(request)
 
-    def _line_up(self, item: Request | BadRequest) -> None:
+    def _line_up(self, item: Request | _Unread) -> None:
         if self._transport.is_closing():  # the answer before was the last one, and this came in the same piece
             return
         self._waiting.append(item)
@@ -139,13 +168,13 @@ class ClientConnection(asyncio.Protocol):
 
     def _next(self) -> None:
         item = self._waiting.popleft()
-        if isinstance(item, BadRequest):
+        if isinstance(item, _Unread):
             self._answer_refusal(item)
             return
         exchange = self._exchange = Exchange(item, self, [])
         if self._paused:
             exchange.pause()
-        self._handle(exchange)
+        self._keeper.handle(exchange)
 
     def finish(self, keep_alive: bool) -> None:
         """Ends a reply and turns to the next request, or closes."""
@@ -180,18 +209,16 @@ class ClientConnection(asyncio.Protocol):
         """Closes now; a reply that is being written is not whole."""
         self._transport.abort()
 
-    def _refuse(self, refusal: BadRequest) -> None:
+    def _refuse(self, denial: Denial) -> None:
         """Answers a request that could not be read, when its turn comes; nothing is read after it."""
         self._deadline = None
         self._ignored_bytes = 0
-        refusal.path = self._reader.path  # whose clients read the answer
-        self._line_up(refusal)
+        self._line_up(_Unread(self._reader.give_up(), denial))
 
-    def _answer_refusal(self, refusal: BadRequest) -> None:
+    def _answer_refusal(self, unread: _Unread) -> None:
         """Answers, then reads on for a while: a reset would swallow the answer."""
         self._transport.resume_reading()
-        request = Request("GET", refusal.path, b"", [], b"", "1.1", keep_alive=False)
-        refuse(Exchange(request, _Last(self._transport), []), refusal.status, refusal.code, refusal.message)
+        self._keeper.refuse_unread(Exchange(unread.request, LastWire(self._transport, self.peer), []), unread.denial)
         self._disarm()
         self._timer = self._loop.call_later(LINGER_S, self._transport.abort)
 
@@ -217,27 +244,9 @@ class ClientConnection(asyncio.Protocol):
         elif self._exchange is None:
             self._transport.close()
         else:
-            self._refuse(BadRequest(408, "request_too_slow", "The rest of the request did not come in time."))
+            self._refuse(TOO_SLOW)
 
     def _disarm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-class _Last:
-    """The wire of a last reply: the connection lingers instead of closing."""
-
-    peer = ""
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self.write = transport.write
-
-    def finish(self, keep_alive: bool) -> None:
-        """Leaves the closing to the connection."""
-
-    def hold(self, is_full: bool) -> None:
-        """Leaves what comes to the connection."""
-
-    def abort(self) -> None:
-        """Leaves the closing to the connection."""

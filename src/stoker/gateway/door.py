@@ -16,9 +16,9 @@ from stoker.gateway.asgi import App, run_app
 from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.cors import answer_options
 from stoker.gateway.directory import Directory
-from stoker.gateway.exchange import Exchange
+from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.hosts import Hosts
-from stoker.gateway.keyring import Caller, Keyring, Place
+from stoker.gateway.keyring import Caller, Denial, Keyring, Place
 from stoker.gateway.meter import Meter, refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import render_model, render_models, render_running
@@ -75,7 +75,7 @@ class Door:
 
     async def _listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
-            lambda: ClientConnection(self.handle, self._limits, self._register),
+            lambda: ClientConnection(self, self._limits),
             host, port, backlog=BACKLOG, start_serving=False, ssl=tls,
             ssl_handshake_timeout=self._config.head_limit_s if tls else None,
         )  # fmt: skip
@@ -97,16 +97,30 @@ class Door:
         for connection in list(self._connections):
             connection.cut()
 
-    def _register(self, connection: ClientConnection, is_open: bool) -> None:
+    def register(self, connection: ClientConnection, is_open: bool) -> None:
+        """Counts the connections; one more than there are descriptors for is cut."""
         (self._connections.add if is_open else self._connections.discard)(connection)
         if len(self._connections) > self._most_connections:
             connection.cut()
 
-    def handle(self, exchange: Exchange) -> None:
-        """Answers one request."""
+    def deny_stranger(self, headers: Headers, peer: str) -> Denial | None:
+        """Returns why a large body is not read: nobody knows the key, or it is good no more."""
+        return self._keyring.deny_stranger(headers, peer)
+
+    def refuse_unread(self, exchange: Exchange, denial: Denial) -> None:
+        """Answers a request that was not read to its end, which is counted and has an id like others."""
+        self._begin(exchange)
+        self._hosts.welcome(exchange)
+        refuse_denied(exchange, denial)
+
+    def _begin(self, exchange: Exchange) -> None:
         exchange.request_id = self._request_id(exchange)
         exchange.extra = [(b"x-request-id", exchange.request_id)]
         exchange.on_done = lambda: self._ended(exchange)
+
+    def handle(self, exchange: Exchange) -> None:
+        """Answers one request."""
+        self._begin(exchange)
         path = exchange.request.path
         if not self._hosts.let_in(exchange):
             return

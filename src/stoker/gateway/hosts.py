@@ -63,11 +63,18 @@ class Hosts:
         origin = exchange.request.header(b"origin")
         if origin is None:
             return True
-        if origin.lower() in self._origins:  # this host's other ports are other origins too
-            exchange.extra = [*exchange.extra, *cors_headers(origin)]
+        if self.welcome(exchange):  # this host's other ports are other origins too
             return True
         if normalise(origin.decode("latin-1").partition("://")[2]) in self._names:
             return True
         message = "Web pages of other sites may not ask here (gateway.cors_origins)."
         refuse(exchange, 403, "foreign_origin", message, kind="permission_error")
         return False
+
+    def welcome(self, exchange: Exchange) -> bool:
+        """Lets a page of an origin that is named read the answer; returns whether it is one."""
+        origin = exchange.request.header(b"origin")
+        if origin is None or origin.lower() not in self._origins:
+            return False
+        exchange.extra = [*exchange.extra, *cors_headers(origin)]
+        return True

@@ -58,6 +58,12 @@ def out_of_scope(caller: Caller, model: str) -> Denial:
     return Denial(403, "model_not_allowed", message, "permission_error")
 
 
+def out_of_paths(caller: Caller, path: str) -> Denial:
+    """Returns the refusal of a path of an engine's own, which may change what the engine is."""
+    message = f"The key `{caller.name}` does not open {path[:MODEL_SHOWN]} of a service; the owner's key does."
+    return Denial(403, "path_not_allowed", message, "permission_error")
+
+
 class _Held(NamedTuple):
     caller: Caller
     places: frozenset[Place]
@@ -121,6 +127,14 @@ class Keyring:
         self._attempts.succeed(peer, digests)
         return self._refusal(found, place) or found.caller
 
+    def deny_stranger(self, headers: Headers, peer: str) -> Denial | None:
+        """Returns why somebody without a good key is refused; for all others nothing is decided, nor counted, yet."""
+        held = (self._find(_digest(key)) for key in _shown(headers) if len(key) <= KEY_LIMIT_BYTES)
+        if any(one is not None and self._over(one) is None for one in held):
+            return None
+        who = self.who(headers, peer)
+        return who if isinstance(who, Denial) else None
+
     def _find(self, digest: bytes) -> _Held | None:
         # What the time of this look-up tells is about a digest, from which no key can be made.
         found = self._named.get(digest)
@@ -129,12 +143,18 @@ class Keyring:
                 found = held
         return found
 
-    def _refusal(self, held: _Held, place: Place) -> Denial | None:
-        name = held.caller.name
+    def _over(self, held: _Held) -> Denial | None:
+        """Returns what a key is told that was good once."""
         if held.revoked is not None:
-            return Denial(401, "revoked_api_key", f"The key `{name}` was revoked.")
+            return Denial(401, "revoked_api_key", f"The key `{held.caller.name}` was revoked.")
         if held.expires is not None and held.expires <= self._wall():
-            return Denial(401, "expired_api_key", f"The key `{name}` has expired.")
+            return Denial(401, "expired_api_key", f"The key `{held.caller.name}` has expired.")
+        return None
+
+    def _refusal(self, held: _Held, place: Place) -> Denial | None:
+        if over := self._over(held):
+            return over
+        name = held.caller.name
         if place not in held.places:
             return Denial(
                 401, "invalid_api_key", f"The key `{name}` is good, but does not open this path. {OPENED_BY[place]}"

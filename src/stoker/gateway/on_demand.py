@@ -114,7 +114,13 @@ def _refuse(exchange: Exchange, entry: Entry) -> None:
 
 
 def _headers(entry: Entry) -> Headers:
-    return [(b"retry-after", str(entry.retry_after_s).encode()), (b"x-stoker-service", entry.service.encode())]
+    return [(b"retry-after", str(entry.retry_after_s).encode()), *name_service(entry)]
+
+
+def name_service(entry: Entry) -> Headers:
+    """Returns what is known of who would answer before an engine is asked."""
+    model = entry.alias_of or entry.model
+    return [(b"x-stoker-service", entry.service.encode()), (b"x-stoker-model", model.encode())]
 
 
 def refuse_full(exchange: Exchange, entry: Entry, why: str) -> None:

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 
 from stoker.gateway.directory import Entry
-from stoker.gateway.exchange import Exchange, Headers, Request
+from stoker.gateway.exchange import Exchange, Request
+from stoker.gateway.on_demand import name_service
 
 WAIT_HEADER = b"x-stoker-wait"
 
@@ -40,17 +41,11 @@ class Patience:
                 await asyncio.wait((task, left), timeout=self._says_every_s, return_when=asyncio.FIRST_COMPLETED)
                 if not (task.done() or left.done()) and self._is_stream:
                     entry = self._look()
-                    self._exchange.say(_progress(entry), _names(entry))
+                    self._exchange.say(_progress(entry), name_service(entry))
             if task.done():
                 await task
         finally:
             task.cancel()
-
-
-def _names(entry: Entry) -> Headers:
-    """Returns what is known of who will answer before the engine is there."""
-    model = entry.alias_of or entry.model
-    return [(b"x-stoker-service", entry.service.encode()), (b"x-stoker-model", model.encode())]
 
 
 def _progress(entry: Entry) -> str:

@@ -8,18 +8,23 @@ from urllib.parse import unquote
 import httptools
 
 from stoker.gateway.exchange import Headers, Request
+from stoker.gateway.keyring import Denial
+from stoker.gateway.refusals import BAD_REQUEST
 from stoker.gateway.target import origin_form
 
 HEAD_LIMIT_BYTES = 64 * 1024
+ANYBODYS_BODY_BYTES = 64 * 1024  # what is read, and held, before anybody has looked at the key
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class BadRequest(Exception):
-    """A request that is not read on; nothing that follows it can be trusted. `path` is empty where none was read."""
+    """A request that is not read on; nothing that follows it can be trusted."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, kind: str = BAD_REQUEST, retry_after_s: int | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.code, self.message, self.path = status, code, message, ""
+        self.denial = Denial(status, code, message, kind, retry_after_s)
 
 
 class Listener(Protocol):
@@ -27,6 +32,9 @@ class Listener(Protocol):
 
     def begun(self) -> None:
         """A request begins."""
+
+    def large_body(self, headers: Headers) -> None:
+        """Its body is larger than is read of everybody; raises BadRequest where its sender is not known."""
 
     def head_read(self, expects: bool) -> None:
         """Its head is there; `expects`: its client waits for a word before it sends the body."""
@@ -50,31 +58,34 @@ class RequestReader:
         self._clear()
 
     def _clear(self) -> None:
-        self._in_body = False
+        self._in_body = self._is_known = False
         self._url = b""
         self._headers: Headers = []
         self._body = bytearray()
 
-    @property
-    def path(self) -> str:
-        """The path of the request that has begun and is not whole, as far as it was read."""
-        target = origin_form(self._url, [], "")[0] if self.in_message else b""
-        return unquote(target.partition(b"?")[0].decode("latin-1"))
+    def give_up(self) -> Request:
+        """Returns what was read of the head of a request that is not whole, and lets go of its body."""
+        url, headers = (self._url, self._headers) if self.in_message else (b"", [])
+        self._clear()  # while the refusal lingers, nobody needs the body
+        path = unquote(origin_form(url, [], "")[0].partition(b"?")[0].decode("latin-1"))
+        return Request("GET", path, b"", headers, b"", "1.1", keep_alive=False)
 
     def feed(self, data: bytes) -> None:
         """Reads what came; raises BadRequest."""
         self._idle_bytes += len(data)  # set to 0 by whatever the parser finds in it
+        after_offer = None
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
             # The request stands, the offer is passed over (RFC 9110, 7.8): Java's client and curl --http2 make it.
-            if self.in_message:
-                self._read_body_after_offer(data[offer.args[0] :])
+            after_offer = data[offer.args[0] :]
         except httptools.HttpParserError as problem:
             raise _refusal_of(problem) from None  # no name for it here: it would hold this frame, and this frame it
         else:
             if self._idle_bytes > HEAD_LIMIT_BYTES:  # a head, a trailer or a chunk's extension that does not end
                 raise _head_too_large()
+        if after_offer is not None and self.in_message:  # not above, where a refusal's own context would be lost
+            self._read_body_after_offer(after_offer)
 
     def close(self) -> None:
         """Lets go of its listener, and of the parser, which both hold it; nothing is fed any more."""
@@ -114,8 +125,8 @@ class RequestReader:
         head_bytes, encodings, expects = len(self._url), 0, False
         for name, value in self._headers:
             head_bytes += len(name) + len(value) + 4
-            if name == b"content-length" and int(value) > self._body_limit_bytes:
-                raise self._too_large()
+            if name == b"content-length":
+                self._check_size(int(value))
             if name == b"transfer-encoding":
                 encodings += 1
                 self._check_encoding(value, encodings)
@@ -139,15 +150,19 @@ class RequestReader:
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
         self._idle_bytes = 0
+        self._check_size(len(self._body) + len(body))
         self._body += body
-        if len(self._body) > self._body_limit_bytes:
-            raise self._too_large()
         self._listener.body_read(len(body))
 
-    def _too_large(self) -> BadRequest:
-        limit_mib = self._body_limit_bytes / 1024**2
-        message = f"The request's body is over {limit_mib:.0f} MiB (gateway.body_limit_bytes in stoker.toml)."
-        return BadRequest(413, "body_too_large", message)
+    def _check_size(self, size_bytes: int) -> None:
+        """Refuses a body over the limit, and one of a stranger well before."""
+        if size_bytes > self._body_limit_bytes:
+            limit_mib = self._body_limit_bytes / 1024**2
+            message = f"The request's body is over {limit_mib:.0f} MiB (gateway.body_limit_bytes in stoker.toml)."
+            raise BadRequest(413, "body_too_large", message)
+        if size_bytes > ANYBODYS_BODY_BYTES and not self._is_known:
+            self._listener.large_body(self._headers)
+            self._is_known = True
 
     def on_message_complete(self) -> None:
         """A whole request is there."""
@@ -161,13 +176,14 @@ class RequestReader:
 
     def _request(self) -> Request:
         parser, offers = self._parser, self._parser.should_upgrade()
-        url, headers = self._url, self._headers
+        url, headers, body = self._url, self._headers, self._body
+        self._body = bytearray()  # a connection lives longer than its request
         if not url.startswith(b"/"):
             url, headers = origin_form(url, headers, parser.get_http_version())
         target, _, query = url.partition(b"?")
         keep_alive = parser.should_keep_alive() and not offers
         return Request(
-            parser.get_method().decode(), unquote(target.decode("latin-1")), query, headers, self._body,
+            parser.get_method().decode(), unquote(target.decode("latin-1")), query, headers, body,
             parser.get_http_version(), keep_alive, url, offers and self._offers_websocket(),
         )  # fmt: skip
 

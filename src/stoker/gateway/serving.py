@@ -15,7 +15,7 @@ from stoker.gateway.chain import chain_of
 from stoker.gateway.directory import Directory, Entry, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.filtered import filter_exchange
-from stoker.gateway.keyring import Caller, out_of_scope
+from stoker.gateway.keyring import OWNER, Caller, out_of_paths, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import find_or_refuse, name_real_model, refuse_full, refuse_unready, refuse_unstarted
@@ -23,7 +23,7 @@ from stoker.gateway.patience import Patience, wait_limit_s
 from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import refuse
 from stoker.gateway.relay import Relay
-from stoker.gateway.routes import Within
+from stoker.gateway.routes import FOR_ALL_KEYS, Within
 from stoker.gateway.silence import Silence
 from stoker.gateway.tail import names_another, read_counted
 from stoker.gateway.token_count import count_tokens
@@ -119,6 +119,9 @@ class Serving:
         if not (caller.may_ask(entry.model) or caller.may_ask(entry.alias_of or entry.model)):
             refuse_denied(exchange, out_of_scope(caller, within.name))
             return
+        if caller.name != OWNER and within.path not in FOR_ALL_KEYS:
+            refuse_denied(exchange, out_of_paths(caller, within.path))
+            return
         exchange.request = exchange.request._replace(path=within.path, target=within.target)
         real = entry._replace(model=entry.alias_of or entry.model, alias_of=None)  # what is sent here is not looked into
         self._admit(Errand(exchange, caller, real, Asked("", False, 0)))
@@ -203,10 +206,10 @@ class Serving:
 
     def _send(self, errand: Errand, endpoint: Endpoint) -> None:
         way = self._way_to(endpoint)
+        errand.exchange.extra += way.identity  # first: what a filter refuses has them too
         carried = self._change(errand, way) if errand.entry.filters or errand.entry.alias_of else errand.exchange
         if carried is None:
             return
-        errand.exchange.extra += way.identity
         errand.relay = relay = Relay(carried, way, self._pool, self._silence)
         self._relays[endpoint.service].add(relay)
         if not relay.begin():

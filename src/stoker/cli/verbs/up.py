@@ -104,16 +104,18 @@ def _say_next(daemon: Daemon, view: ServiceView, key_file: str) -> None:
     from stoker.cli.show import command_name
     from stoker.records import State
 
-    stoker, others = command_name(), [one for one in daemon.status().services if one.state is State.READY]
+    status = daemon.status()
+    url = status.gateway.url  # what clients keep: where that speaks TLS, the verbs' own port is another one at each start
+    stoker, others = command_name(), [one for one in status.services if one.state is State.READY]
     model = f" --model {view.model}" if len(others) > 1 else ""
     body = f'{{"model": "{view.model}", "messages": [{{"role": "user", "content": "Who are you?"}}]}}'
     click.echo(f"""
-  address  {daemon.url}/v1
+  address  {url}
   model    {view.model}
   key      {daemon.key}   (kept in {key_file})
 
 Try it:
-  curl {daemon.url}/v1/chat/completions \\
+  curl {url}/chat/completions \\
     -H "Authorization: Bearer $(cat {key_file})" \\
     -H "Content-Type: application/json" \\
     -d '{body}'
