@@ -57,6 +57,10 @@ def target_of(address: Address) -> Target:
 
 def _api_url(url: str) -> str:
     """Returns an address with `/v1` at its end, as clients are given it."""
+    if "@" in url:  # before anything repeats it
+        raise WrongUse(
+            "the address names a user or a password", next_step="put the key into a file and name it with --key-file"
+        )
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -64,7 +68,7 @@ def _api_url(url: str) -> str:
         raise WrongUse(f"`{url}` is no address", why=str(problem)) from problem
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise WrongUse(f"`{url}` is no address of an API", next_step="write it as http://HOST:PORT or https://HOST/v1")
-    if parts.username or parts.password or parts.query or parts.fragment:
+    if parts.query or parts.fragment:
         raise WrongUse(
             "the address holds more than a place", next_step="put the key into a file and name it with --key-file"
         )
