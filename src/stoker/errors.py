@@ -8,6 +8,8 @@ StokerError              exit 1: a finding or a failed check
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -33,6 +35,12 @@ class WrongUse(StokerError):
     """The command, its arguments or `stoker.toml` cannot be understood."""
 
     exit_code = 2
+
+
+def near_miss(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Returns the next step for a name that nothing has: the nearest that something has, or what is said otherwise."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean `{close[0]}`?" if close else otherwise
 
 
 class Refused(StokerError):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
-from stoker.errors import WrongUse
+from stoker.errors import WrongUse, near_miss
 from stoker.records import Record
 
 SERVICE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -38,11 +37,10 @@ def check_keys(table: Mapping[str, Any], known: set[str], path: str, source: str
     """Raises WrongUse for a key that is not known, with its path and the near miss."""
     for key in table:
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
             raise WrongUse(
                 f"{source}: unknown key `{f'{path}.{key}'.lstrip('.')}`",
                 why="a mistyped key would be ignored in silence, so none is",
-                next_step=f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(sorted(known))}",
+                next_step=near_miss(key, known, f"known here: {', '.join(sorted(known))}"),
             )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from stoker.errors import WrongUse
+from stoker.errors import WrongUse, near_miss
 from stoker.records import STOP, THEN, IdleSettings, Workflow, WorkflowStep
 from stoker.tables import SERVICE_NAME, parse_table
 
@@ -48,11 +47,8 @@ def check_services(workflows: Iterable[Workflow], idle: IdleSettings, known: set
         named.append((None if one.then == STOP else one.then, f"workflow.{one.name}.then"))
     for name, path in named:
         if name is not None and name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            raise WrongUse(
-                f"{source}: there is no service called `{name}` - at `{path}`",
-                next_step=f"did you mean `{close[0]}`?" if close else f"services here: {', '.join(sorted(known))}",
-            )
+            hint = near_miss(name, known, f"services here: {', '.join(sorted(known))}")
+            raise WrongUse(f"{source}: there is no service called `{name}` - at `{path}`", next_step=hint)
 
 
 def with_whole_folders(workflow: Workflow, folder: Path) -> Workflow:

@@ -6,14 +6,13 @@ needs. What is wrong with settings is told by rules (`rules/data/client/`), by t
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable
 from typing import NamedTuple
 
 from stoker.clients import known
-from stoker.errors import WrongUse
+from stoker.errors import WrongUse, near_miss
 from stoker.records import ClientSetting, ClientUse, McpServer
 
 KEY_VARIABLE = "STOKER_API_KEY"
@@ -70,11 +69,10 @@ def names() -> list[str]:
 def find(name: str) -> Client:
     """Returns one client; raises WrongUse with the near miss, or with the names that exist."""
     if name not in names():
-        close = difflib.get_close_matches(name, names(), n=1)
         raise WrongUse(
             f"there is no client called `{name}`",
             why=f"known are: {', '.join(names())}",
-            next_step=f"did you mean `{close[0]}`?" if close else "`stoker clients config openai` suits most others",
+            next_step=near_miss(name, names(), "`stoker clients config openai` suits most others"),
         )
     found: Client = importlib.import_module(f"{known.__name__}.{name.replace('-', '_')}").CLIENT
     return found

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 
-from stoker.errors import WrongUse
+from stoker.errors import WrongUse, near_miss
 from stoker.probes.kit.probe import Probe
 
 # What the rest depends on comes first; a probe that is not named here comes last.
@@ -25,10 +24,7 @@ def names() -> list[str]:
 def find(name: str) -> Probe:
     """Returns one probe; raises WrongUse with the near miss, or with the names that exist."""
     if name not in names():
-        close = difflib.get_close_matches(name, names(), n=1)
-        raise WrongUse(
-            f"there is no probe called `{name}`",
-            next_step=f"did you mean `{close[0]}`?" if close else f"choose of: {', '.join(names())}",
-        )
+        hint = near_miss(name, names(), f"choose of: {', '.join(names())}")
+        raise WrongUse(f"there is no probe called `{name}`", next_step=hint)
     probe: Probe = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").PROBE
     return probe

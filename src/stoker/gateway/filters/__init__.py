@@ -5,7 +5,6 @@ A filter has a request part, a reply part, or both. What a part does not set sta
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from stoker.errors import WrongUse
+from stoker.errors import WrongUse, near_miss
 from stoker.records import FilterView
 
 T = TypeVar("T")
@@ -109,11 +108,8 @@ def names() -> list[str]:
 def find(name: str) -> Filter:
     """Returns one filter; raises WrongUse with the near miss, or with the names that exist."""
     if name not in names():
-        close = difflib.get_close_matches(name, names(), n=1)
-        raise WrongUse(
-            f"there is no filter called `{name}`",
-            next_step=f"did you mean `{close[0]}`?" if close else f"choose of: {', '.join(names())}",
-        )
+        hint = near_miss(name, names(), f"choose of: {', '.join(names())}")
+        raise WrongUse(f"there is no filter called `{name}`", next_step=hint)
     found: Filter = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").FILTER
     return found
 
