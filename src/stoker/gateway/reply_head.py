@@ -88,7 +88,7 @@ class _Said(NamedTuple):
     is_chunked: bool
 
 
-# Heads of one engine's replies in one second are the same to the byte: reading them was a tenth of a request's price.
+# Heads of one engine's replies in one second are the same to the byte: py-spy saw 6 % of a request's time here.
 @lru_cache(REMEMBERED)
 def _read(head: bytes) -> _Said:
     found = _Reading()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-LOOKS = 10  # within the limit; a timer of its own for each request costs as much as the rest of its bookkeeping
+LOOKS = 10  # within the limit; a timer of its own for each request would be made and cancelled for nothing
 LONGEST_PAUSE_S = 1.0
 
 

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 
 class Tally(Collector):
-    """A counter of the event loop's alone; prometheus_client's own takes a lock and six calls for each of five a request."""
+    """A counter of the event loop's alone; prometheus_client's own takes a lock and several calls, five times a request."""
 
     def __init__(self, name: str, what: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
         self._name, self._what, self._labels = name, what, labels
