@@ -125,6 +125,7 @@ from stoker.records.model import (
     ModelLayout,
 )
 from stoker.records.plan import (
+    Abilities,
     AdoptedProcess,
     Alternative,
     Budget,
@@ -225,7 +226,7 @@ from stoker.records.workflow import (
 )
 
 __all__ = [
-    "ANY", "AT_REST", "BEING_STARTED", "GIB", "MIB", "PRIORITIES", "RESTING", "STOP", "THEN", "WITHOUT_ENGINE",
+    "ANY", "AT_REST", "BEING_STARTED", "GIB", "MIB", "PRIORITIES", "RESTING", "STOP", "THEN", "WITHOUT_ENGINE", "Abilities",
     "AdoptView", "AdoptWish", "AdoptedProcess", "Adoption", "Alternative", "Arrivals", "AtExit", "BenchCell",
     "BenchFigure", "BenchLoad", "BenchRepeat", "BenchRun", "BenchSubject", "Budget", "BudgetLine", "CacheKind",
     "CacheLayers", "Catalog", "CatalogChanges", "CellResult", "Changed", "CheckResult", "ClientConfig", "ClientFact",
