@@ -84,9 +84,8 @@ def main() -> int:
     turns = measure(options, peers, cores)
     versions = describe_versions({name: entry for name, entry in entries.items() if name in peers})
     notes = NOTES.format(foreign=options.foreign)
-    text = (
-        f"{machine}; {describe_cores(cores)}; {stolen.describe()}.\n\n{versions}.\n\n{notes}\n\n{render(turns, options.cells or list(CELLS), options.foreign)}\n"
-    )
+    tables = render(turns, options.cells or list(CELLS), options.foreign)
+    text = f"{machine}; {describe_cores(cores)}; {stolen.describe()}.\n\n{versions}.\n\n{notes}\n\n{tables}\n"
     print(text)
     if options.write:
         write_part(options.write, options.part, text)

@@ -56,7 +56,8 @@ class Stolen:
         """Returns it in words."""
         times = psutil.cpu_times()
         stolen_s = getattr(times, "steal", 0.0) - getattr(self._before, "steal", 0.0)
-        return f"{100 * stolen_s / max(1e-9, sum(times) - sum(self._before)):.1f} % of the processors' time stolen by the host"
+        share = stolen_s / max(1e-9, sum(times) - sum(self._before))
+        return f"{100 * share:.1f} % of the processors' time stolen by the host"
 
 
 def describe_versions(entries: dict[str, Entry]) -> str:
