@@ -16,6 +16,7 @@ TOOL_PARSER, REASONING_PARSER, FORMAT, GRAMMAR = (
     "--reasoning-format",
     "--grammar-backend",
 )
+HARMONY, NATIVE = "gpt_oss", "mistral"  # a model's type, and a layout whose headers say less
 ELSEWHERE = "--config"  # a file with more settings
 NO = (False, "false", "0", "none")
 
@@ -48,11 +49,15 @@ def _of_llamacpp(said: dict[str, SettingValue], model: Model) -> Abilities:
 
 def _of_gpu_engine(engine: str, said: dict[str, SettingValue], model: Model) -> Abilities:
     parses = bool(said.get(TOOL_PARSER)) and (engine == SGLANG or _is_on(said, frozenset({"--enable-auto-tool-choice"})))
+    unasked = (
+        None if HARMONY in (model.model_type or "") else False
+    )  # of such a model both engines read answers by themselves
+    sees = None if model.has_vision or NATIVE in model.layouts else False  # pictures can be switched off by several flags
     return Abilities(
         chat=model.has_chat_template or None,
-        vision=None if model.has_vision else False,  # pictures can be switched off by several flags
-        tools=parses and ("tools" in model.template_features or None),
-        reasoning=bool(said.get(REASONING_PARSER)),
+        vision=sees,
+        tools=("tools" in model.template_features or None) if parses else unasked,
+        reasoning=bool(said.get(REASONING_PARSER)) or unasked,
         structured_output=said.get(GRAMMAR) not in NO,
     )
 

@@ -45,7 +45,9 @@ def make_report(ground: Ground) -> Report:
     if ground.wish.claim_gib is not None:
         budget = declared_budget(budget, int(ground.wish.claim_gib * GIB))
         plan = with_id(msgspec.structs.replace(plan, memory_need_bytes=budget.total_bytes, memory_because="declared"))
-    plan = msgspec.structs.replace(plan, kv_tokens=budget.kv_tokens, abilities=read_abilities(plan, model))
+    # Whose owner knows the memory better than the budget does, knows the cache better too.
+    kv_tokens = budget.kv_tokens or None if ground.wish.claim_gib is None else None
+    plan = msgspec.structs.replace(plan, kv_tokens=kv_tokens, abilities=read_abilities(plan, model))
     found = (
         *_of_model(model, ground.engine),
         *_of_budget(budget, model, context, ground),
