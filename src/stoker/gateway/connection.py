@@ -200,6 +200,8 @@ class ClientConnection(asyncio.Protocol):
         self._waiting.clear()
         self._ignored_bytes = self._ignored_bytes or 0
         self._linger(IDLE_LIMIT_S)
+        if self._transport.is_closing():  # the client left just now, and this has not been told yet
+            return
         if self._transport.can_write_eof():
             self._transport.resume_reading()
             self._transport.write_eof()
