@@ -67,11 +67,15 @@ class Home:
         return json.loads(self.run(*words, "--json").stdout)
 
     def add_fake(self, name: str, more: str = "", **script: Any) -> Path:
-        """Adds a service whose engine is scripted; returns the folder that holds its script and gates."""
+        """Adds a service whose engine is scripted; returns the folder that holds its script and gates.
+
+        It answers a chat and little else, so it has no gate unless `more` says so.
+        """
         folder = self.folder / name
         program = write_fake_engine(folder, Script(**script))
         text = self.paths.config.read_text()
-        table = f'[service.{name}]\nmodel = "{demo_model()}"\nserver = "{program}"\n{more}\n'
+        gate = "" if "gate = " in more else "gate = []"
+        table = f'[service.{name}]\nmodel = "{demo_model()}"\nserver = "{program}"\n{gate}\n{more}\n'
         self.paths.config.write_text(text + table)
         return folder
 

@@ -13,6 +13,7 @@ from stoker.plan.budget import CACHE, declared_budget
 from stoker.plan.choose import with_id
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.flag_findings import find_wrong_flags
+from stoker.plan.gate import with_gate
 from stoker.plan.ground import Ground
 from stoker.plan.lint import by_level
 from stoker.plan.llamacpp import plan_llamacpp
@@ -44,6 +45,7 @@ def make_report(ground: Ground) -> Report:
     if ground.wish.claim_gib is not None:
         budget = declared_budget(budget, int(ground.wish.claim_gib * GIB))
         plan = with_id(msgspec.structs.replace(plan, memory_need_bytes=budget.total_bytes, memory_because="declared"))
+    plan = with_gate(plan, ground.wish, model)
     found = (
         *_of_model(model, ground.engine),
         *_of_budget(budget, model, context, ground),
