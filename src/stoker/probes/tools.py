@@ -182,7 +182,7 @@ PROBE = Probe(
     means="Agents get prose where they wait for a call, stop after their first one, or a router answers in its place.",
     mend="start the engine with the parser of the model's family; `stoker rules --search tool-call-parser` knows some",
     checks=(none, auto, required, one_by_name, parallel, streamed, result, responses),
-    tokens=11 * TOKENS,
+    tokens=10 * TOKENS,
     gate=(auto, streamed),
     gate_tokens=4 * TOKENS,
 )

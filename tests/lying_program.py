@@ -1,0 +1,62 @@
+"""The lying engine as a program, started with llama-server's words; a file says how it lies, and is read at each request.
+
+Beside the lies of `lying_engine` it has two for requests with tools: "dies-at-tools", and "waits-at-tools" until it is
+told to no longer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from fake_engine import write_program
+from lying_engine import Server
+
+
+class Program(Server):
+    """An engine that lies as a file says."""
+
+    def __init__(self, file: Path, model: str, port: int) -> None:
+        super().__init__(read_lies(file), model, port, os.environ["LLAMA_API_KEY"])
+        self.file = file
+
+    def begin(self, body: dict[str, Any]) -> None:
+        """Reads how to lie now."""
+        self.lies = read_lies(self.file)
+        if body.get("tools") and "dies-at-tools" in self.lies:
+            os._exit(9)
+        while body.get("tools") and "waits-at-tools" in self.lies:
+            time.sleep(0.005)
+            self.lies = read_lies(self.file)
+
+
+def read_lies(file: Path) -> frozenset[str]:
+    """Returns how it is to lie."""
+    return frozenset(json.loads(file.read_text()))
+
+
+def write_lies(folder: Path, *lies: str) -> None:
+    """Says how it is to lie from now on."""
+    fresh = folder / "lies.new"
+    fresh.write_text(json.dumps(lies))
+    fresh.rename(folder / "lies.json")
+
+
+def main(file: str, words: list[str]) -> None:
+    """Serves until it is told to stop."""
+    if words == ["--version"]:
+        print("version: 1 (lying)")
+        return
+    options = dict(pairwise(words))
+    Program(Path(file), options["--alias"], int(options["--port"])).serve_forever()
+
+
+def write_lying_engine(folder: Path, *lies: str) -> Path:
+    """Writes a program that lies in these ways, to be named as a service's `server`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_lies(folder, *lies)
+    return write_program(folder / "lying-llama-server", "lying_program", folder / "lies.json")
