@@ -1,7 +1,7 @@
 """The lying engine as a program, started with llama-server's words; a file says how it lies, and is read at each request.
 
-Beside the lies of `lying_engine` it has two for requests with tools: "dies-at-tools", and "waits-at-tools" until it is
-told to no longer.
+Beside the lies of `lying_engine` it has two for requests in whose body a text occurs: "dies-at TEXT", and "waits-at TEXT"
+for as long as it is told to.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ class Program(Server):
 
     def begin(self, body: dict[str, Any]) -> None:
         """Reads how to lie now."""
-        self.lies = read_lies(self.file)
-        if body.get("tools") and "dies-at-tools" in self.lies:
-            os._exit(9)
-        while body.get("tools") and "waits-at-tools" in self.lies:
+        text = json.dumps(body)
+        while self._meant("waits-at ", text):
             time.sleep(0.005)
-            self.lies = read_lies(self.file)
+        if self._meant("dies-at ", text):
+            os._exit(9)
+
+    def _meant(self, lie: str, text: str) -> bool:
+        self.lies = read_lies(self.file)
+        return any(one.startswith(lie) and one.removeprefix(lie) in text for one in self.lies)
 
 
 def read_lies(file: Path) -> frozenset[str]:

@@ -162,7 +162,7 @@ def begin(home: Home, name: str) -> None:
 
 
 def test_a_daemon_killed_during_the_gate_is_followed_by_one_that_asks_the_whole_gate(home: Home) -> None:
-    folder = home.add_liar("coder", "", "waits-at-tools")
+    folder = home.add_liar("coder", "", "waits-at get_weather")
     home.run("up", "demo")
     begin(home, "coder")
     pid = await_gate(home, "coder", "tools").pid
@@ -178,7 +178,7 @@ def test_a_daemon_killed_during_the_gate_is_followed_by_one_that_asks_the_whole_
 
 def test_a_stop_during_the_gate_ends_the_engine_and_keeps_no_verdict(home: Home) -> None:
     home.configure(limits=LIMITS)
-    home.add_liar("coder", "", "waits-at-tools")
+    home.add_liar("coder", "", "waits-at get_weather")
     home.run("up", "demo")
     begin(home, "coder")
     await_gate(home, "coder", "tools")
@@ -188,16 +188,17 @@ def test_a_stop_during_the_gate_ends_the_engine_and_keeps_no_verdict(home: Home)
     assert "nothing is kept of coder" in home.run("verify", "--last", "coder", code=2).stderr
 
 
-def test_an_engine_that_dies_at_its_gate_fails_with_what_it_was_asked(home: Home) -> None:
-    home.add_liar("coder", "", "dies-at-tools")
+@pytest.mark.parametrize(("text", "probe"), [("number 1", "identity, 2 of 4"), ("get_weather", "tools, 4 of 4")])
+def test_an_engine_that_dies_at_its_gate_fails_with_what_it_was_asked(home: Home, text: str, probe: str) -> None:
+    home.add_liar("coder", "", f"dies-at {text}")
     said = home.run("up", "coder", code=1).stderr
-    assert "the engine ended (exit code 9) while its gate asked for tools, 4 of 4" in said
+    assert f"the engine ended (exit code 9) while its gate asked for {probe}" in said
     assert home.engines() == {}
 
 
 def test_a_gate_that_is_not_through_in_time_names_its_limit(home: Home) -> None:
     home.configure(limits=f"{LIMITS}\ngate_s = 1.5")
-    home.add_liar("slow", "", "waits-at-tools")
+    home.add_liar("slow", "", "waits-at get_weather")
     said = home.run("up", "slow", code=4).stderr
     assert "its gate was not through within 1.5 s (gate_s)" in said
     kept = last(home, "slow", code=4)

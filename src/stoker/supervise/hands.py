@@ -165,7 +165,12 @@ class Hands:
         self._save()
 
     def say_gate_step(self, step: str) -> None:
-        """Notes what its gate asks for now, empty where it asks nothing any more; whoever waits for news hears of it."""
+        """Notes what its gate asks for now, empty where it asks nothing any more; whoever waits for news hears of it.
+
+        What is asked of an engine that has ended is not noted, so that its end is told with what it was asked last.
+        """
+        if step and self.running is not None and not self.running.is_alive():
+            return
         self.gate_step = step
         if step and self.on_gate_step is not None:
             self.on_gate_step()
