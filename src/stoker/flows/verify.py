@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from stoker.box import clock_s
 from stoker.config import Paths, read_config
 from stoker.engines import find as find_engine
 from stoker.errors import Refused, WrongUse
-from stoker.flows.client import find_daemon
+from stoker.flows.client import Daemon, find_daemon
 from stoker.probes import find, names
 from stoker.probes.kit.probe import Probe
-from stoker.probes.kit.run import Player, play_probes
-from stoker.records import Plan, ProbeResult, Record, ServiceView, Target, Verification, worst
+from stoker.probes.kit.run import play_probes
+from stoker.records import KeptVerification, Plan, ProbeResult, Record, ServiceView, Target, Verification
 from stoker.store.services import read_saved
+from stoker.store.verifications import bound, read_verifications, read_verified
 
 QUICK_BUDGET_S = 60.0
 DEEP_BUDGET_S = 900.0
@@ -88,12 +88,22 @@ def _read_key(file: Path | None) -> str | None:
     return key
 
 
-def target_of_service(paths: Paths, name: str | None) -> Target:
-    """Returns a running service of ours as its clients see it, through the gateway; raises Refused where none runs."""
+def read_running(paths: Paths) -> Daemon:
+    """Returns the running daemon; raises Refused where none runs."""
     daemon = find_daemon(paths)
     if daemon is None:
         raise Refused("the daemon is not running", next_step="`stoker up` starts it, --url proves any other address")
-    service = _choose(daemon.status().services, name)
+    return daemon
+
+
+def choose_service(paths: Paths, name: str | None) -> ServiceView:
+    """Returns a running service of ours, which needs no name where it is the only one; raises Refused where none runs."""
+    return _choose(read_running(paths).status().services, name)
+
+
+def target_of_service(paths: Paths, service: ServiceView) -> Target:
+    """Returns a service of ours as its clients see it, through the gateway."""
+    daemon = read_running(paths)
     engine_key = _read_key(paths.engine_key_file) if paths.engine_key_file.exists() else None
     gateway_host = read_config(paths.config).gateway.host
     plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == service.name), None)
@@ -126,13 +136,24 @@ def _planned(plan: Plan | None, neutral: str) -> int | None:
 
 def verify(target: Target, probes: Sequence[Probe], required: Sequence[str], budget_s: float, note: Note) -> Verification:
     """Returns everything that was found out; `note` is told each probe's result as it comes."""
-    begun = clock_s()
-    player, results = asyncio.run(play_probes(target, probes, budget_s, frozenset(required), note))
-    return _view(target, player, results, begun, budget_s)
+    return asyncio.run(play_probes(target, probes, budget_s, frozenset(required), note))
 
 
-def _view(target: Target, player: Player, results: list[ProbeResult], begun: float, budget_s: float) -> Verification:
-    return Verification(
-        url=target.url, model=target.model, engine=player.engine, begun=begun, took_s=round(clock_s() - begun, 3),
-        budget_s=budget_s, in_time=player.in_time, verdict=worst([one.verdict for one in results]), probes=tuple(results),
-    )  # fmt: skip
+def keep(paths: Paths, service: ServiceView, required: Sequence[str], view: Verification) -> None:
+    """Has the daemon keep what was found out of a service of ours; raises StokerError where it does not."""
+    kept = KeptVerification(
+        service.name, service.plan_id, service.engine, service.engine_version, "verify", tuple(required), bound(view)
+    )
+    read_running(paths).keep_verification(kept)
+
+
+def read_last(paths: Paths, service: str | None) -> KeptVerification:
+    """Returns the last that its gate or a person found out of a service; without a name, of the one that was proved last."""
+    known = read_verified(paths.database)
+    if not known or (service is not None and service not in known):
+        raise WrongUse(
+            f"nothing is kept of {service or 'any service'}",
+            why=f"kept are: {', '.join(known)}" if known else "no gate was asked yet, and no service of yours verified",
+            next_step="`stoker up` asks the gate of what it starts, `stoker verify SERVICE` everything",
+        )
+    return read_verifications(paths.database, service or known[0], most=1)[0]
