@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 
 import click
+from msgspec.structs import replace
 
 from stoker.cli.show import duration, table, wrapped
 from stoker.flows.bench import Wanted
@@ -48,6 +49,18 @@ class Screen:
     def close(self, run: BenchRun) -> None:
         """Prints the table, and what is to be said of its rows."""
         click.echo("\n" + run_text(run))
+
+
+def without_writes(run: BenchRun) -> BenchRun:
+    """Returns a run without the reads of each request, which are most of it."""
+    return replace(run, cells=tuple(_cell_without_writes(one) for one in run.cells))
+
+
+def _cell_without_writes(result: CellResult) -> CellResult:
+    repeats = [
+        replace(repeat, requests=tuple(replace(one, writes=()) for one in repeat.requests)) for repeat in result.repeats
+    ]
+    return replace(result, repeats=tuple(repeats))
 
 
 def run_text(run: BenchRun) -> str:
