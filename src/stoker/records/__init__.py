@@ -39,6 +39,10 @@ from stoker.records.bench import (
     SpeculationSeen,
     TokensRead,
 )
+from stoker.records.bench_runs import (
+    BenchRunLine,
+    KeptRun,
+)
 from stoker.records.clients import (
     ClientConfig,
     ClientFact,
@@ -233,15 +237,16 @@ from stoker.records.workflow import (
 __all__ = [
     "ANY", "AT_REST", "BEING_STARTED", "FIGURES", "GIB", "MIB", "PRIORITIES", "RESTING", "STOP", "THEN", "WITHOUT_ENGINE",
     "AdoptView", "AdoptWish", "AdoptedProcess", "Adoption", "Alternative", "Arrivals", "AtExit", "BenchCell",
-    "BenchFigure", "BenchKnee", "BenchLoad", "BenchRepeat", "BenchRun", "BenchSlo", "BenchSubject", "Budget",
+    "BenchFigure", "BenchKnee", "BenchLoad", "BenchRepeat", "BenchRun", "BenchRunLine", "BenchSlo", "BenchSubject", "Budget",
     "BudgetLine", "CacheKind", "CacheLayers", "Catalog", "CatalogChanges", "CellResult", "Changed", "CheckResult",
     "ClientConfig", "ClientFact", "ClientReport", "ClientSeen", "ClientSetting", "ClientUse", "Completed",
     "ContainerEngine", "ContainerLaunch", "CountedBy", "DaemonView", "Disk", "DoorSettings", "DoorView", "Ended",
     "Endpoint", "Environment", "Evidence", "Exchange", "FetchSettings", "FetchView", "Fetched", "FigurePer", "FilterView",
     "Finding", "Flag", "FlagMatch", "FlagType", "GatewayHere", "GatewayView", "GoodImage", "Gpu", "GpuProcess", "Handle",
     "HowFound", "IdleSettings", "IdleView", "ImageOverlay", "InstallFinding", "InstallView", "InstalledEngine",
-    "KeyState", "KeyView", "KeyWish", "LaunchSpec", "LeftOut", "Level", "Lifetime", "Listener", "LoadRate", "Loading",
-    "LogForm", "Machine", "MachineDetails", "MachineSeen", "McpServer", "McpStart", "McpTransport", "Measured", "Memory",
+    "KeptRun", "KeyState", "KeyView", "KeyWish", "LaunchSpec", "LeftOut", "Level", "Lifetime", "Listener", "LoadRate",
+    "Loading", "LogForm", "Machine", "MachineDetails", "MachineSeen", "McpServer", "McpStart", "McpTransport", "Measured",
+    "Memory",
     "MemoryHolder", "MissingFile", "Model", "ModelFormat", "ModelLayout", "Mount", "NamedKey", "NearCatalog", "NewKey",
     "Overlay", "Pairs", "Pin", "Plan", "Pool", "ProbeResult", "Proof", "Publish", "QueueLimits", "ReadAheadResult",
     "ReadRate", "ReasoningKind", "Recipe", "RecipeKind", "Record", "Renamed", "RenderedFile", "Report", "RequestSeen",
