@@ -41,6 +41,7 @@ from stoker.records.bench import (
 )
 from stoker.records.bench_runs import (
     BenchRunLine,
+    Difference,
     KeptRun,
 )
 from stoker.records.clients import (
@@ -240,7 +241,7 @@ __all__ = [
     "BenchFigure", "BenchKnee", "BenchLoad", "BenchRepeat", "BenchRun", "BenchRunLine", "BenchSlo", "BenchSubject", "Budget",
     "BudgetLine", "CacheKind", "CacheLayers", "Catalog", "CatalogChanges", "CellResult", "Changed", "CheckResult",
     "ClientConfig", "ClientFact", "ClientReport", "ClientSeen", "ClientSetting", "ClientUse", "Completed",
-    "ContainerEngine", "ContainerLaunch", "CountedBy", "DaemonView", "Disk", "DoorSettings", "DoorView", "Ended",
+    "ContainerEngine", "ContainerLaunch", "CountedBy", "DaemonView", "Difference", "Disk", "DoorSettings", "DoorView", "Ended",
     "Endpoint", "Environment", "Evidence", "Exchange", "FetchSettings", "FetchView", "Fetched", "FigurePer", "FilterView",
     "Finding", "Flag", "FlagMatch", "FlagType", "GatewayHere", "GatewayView", "GoodImage", "Gpu", "GpuProcess", "Handle",
     "HowFound", "IdleSettings", "IdleView", "ImageOverlay", "InstallFinding", "InstallView", "InstalledEngine",

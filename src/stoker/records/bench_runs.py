@@ -35,3 +35,11 @@ class BenchRunLine(Record, frozen=True):
     asked: int
     is_whole: bool
     note: str = ""
+
+
+class Difference(Record, frozen=True):
+    """Something that two runs do not have in common; None is unknown."""
+
+    what: str
+    a: str | None
+    b: str | None
