@@ -10,9 +10,11 @@ export PYTHON
 up: $(VENV)/.run
 	@$(BIN)/stoker up
 
+# In two processes, since tests of daemons wait more than they compute; a file's tests stay together. WORKERS=0 for one.
+WORKERS ?= 2
 test: $(VENV)/.dev
 	@tools/install-test-packages
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
 
 # The real vLLM on the processor, and LiteLLM with a fallback in front of it; eight minutes, and four more to install them
 # once a machine. vLLM's Python is asked for here, so that a machine for which no such vLLM is made says so and goes on.

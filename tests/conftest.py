@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from benchmarks.gateway.peers import Cores
 from benchmarks.gateway.stoker_peer import Stoker
+from hypothesis import settings
+from xdist.workermanage import WorkerController
 
 from home import Home
 from real_tools import OwnPodman
@@ -16,6 +18,9 @@ from small_hub import Hub
 
 # A shell starts what it runs in the background with SIGINT ignored, and that is inherited: no Ctrl-C of a test would arrive.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# How long one example takes says how busy the machine is, not whether it was right.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 ABSENT: pytest.StashKey[list[str]] = pytest.StashKey()
 
 
@@ -25,6 +30,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in absent]
     config.hook.pytest_deselected(items=list(absent))
     config.stash[ABSENT] = sorted({str(mark.args[1]) for mark in absent.values()})
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tells the process that gathers the results what was left out, where the tests run in several."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["absent"] = session.config.stash.get(ABSENT, [])
+
+
+def pytest_testnodedown(node: WorkerController) -> None:
+    """Takes over what a process left out; all of them collect the same."""
+    node.config.stash[ABSENT] = node.workeroutput.get("absent", []) if hasattr(node, "workeroutput") else []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -62,7 +78,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 @pytest.fixture(scope="session")
 def mocked() -> Iterator[Stoker]:
     """A Stoker in front of the benchmark's mock engine, shared by tests of what passes between client and engine."""
-    stoker = Stoker(Cores(None, None))
+    stoker = Stoker(Cores())
     yield stoker
     assert stoker.stop() is not None, "the daemon had to be killed"
 

@@ -60,7 +60,7 @@ def read_bytes(folder: Path, raw: bytes) -> Header | Refused:
     file = folder / "any.gguf"
     file.write_bytes(raw)
     tracemalloc.start()
-    begun = time.monotonic()
+    begun = time.process_time()
     try:
         return read_header(file)
     except Refused as refused:
@@ -68,7 +68,7 @@ def read_bytes(folder: Path, raw: bytes) -> Header | Refused:
     finally:
         peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert time.monotonic() - begun < MOMENT_S
+        assert time.process_time() - begun < MOMENT_S
         assert peak_bytes < MEMORY_LIMIT_BYTES
 
 
@@ -145,7 +145,7 @@ def test_a_tensor_type_of_the_future_has_no_size_and_is_no_error(tmp_path: Path)
     assert header.tensors == [("w", 4, "type 200", 0, None)]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.dictionaries(keys, scalar, max_size=8),
     st.dictionaries(keys, st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=80)),
@@ -175,7 +175,7 @@ def test_a_file_cut_at_any_byte_of_its_header_is_refused_with_a_sentence(tmp_pat
             assert length > whole.data_offset_bytes - 32
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), min_size=1, max_size=6))
 def test_flipped_bytes_give_a_header_or_a_sentence(flips: list[tuple[int, int]]) -> None:
     raw = bytearray(valid())
@@ -186,7 +186,7 @@ def test_flipped_bytes_give_a_header_or_a_sentence(flips: list[tuple[int, int]])
     assert isinstance(found, Header) or is_sentence(found)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.binary(max_size=400))
 def test_random_bytes_after_the_magic_give_a_header_or_a_sentence(body: bytes) -> None:
     with TemporaryDirectory() as folder:

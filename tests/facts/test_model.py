@@ -201,7 +201,7 @@ HOSTILE = st.one_of(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys([*SHAPE, "llama.attention.head_count_kv"], HOSTILE)))
 def test_whatever_a_header_claims_ends_in_a_plan_or_a_refusal(pairs: dict[str, tuple[Any, Any]]) -> None:
     with TemporaryDirectory() as folder:

@@ -139,7 +139,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.dictionaries(st.text(max_size=6), ROWS | st.none() | st.integers(), max_size=4), st.integers(0, 64))
 def test_whatever_a_table_claims_it_is_read_or_refused(table: dict[str, Any], data_bytes: int) -> None:
     with TemporaryDirectory() as folder:
@@ -152,7 +152,7 @@ def test_whatever_a_table_claims_it_is_read_or_refused(table: dict[str, Any], da
             assert header.need_bytes >= 8
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.binary(max_size=200))
 def test_whatever_bytes_a_file_holds_it_is_read_or_refused(content: bytes) -> None:
     with TemporaryDirectory() as folder:
@@ -162,7 +162,7 @@ def test_whatever_bytes_a_file_holds_it_is_read_or_refused(content: bytes) -> No
             read_header(file)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.integers(0, 400), st.integers(0, 255))
 def test_one_wrong_byte_anywhere_in_a_header_is_survived(place: int, value: int) -> None:
     with TemporaryDirectory() as folder:

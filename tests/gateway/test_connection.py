@@ -549,7 +549,7 @@ TOKENS = [
 pieces = st.lists(st.sampled_from(TOKENS) | st.binary(max_size=30), max_size=14)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(pieces, st.lists(st.integers(0, 400), max_size=4), st.booleans(), st.booleans())
 def test_no_bytes_however_split_break_or_hang_a_connection(
     parts: list[bytes], cuts: list[int], at_once: bool, use_uvloop: bool

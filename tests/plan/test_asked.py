@@ -129,7 +129,7 @@ names = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(names | st.text(max_size=6), values, max_size=3))
 def test_any_flags_give_a_plan_or_a_sentence(flags: dict[str, Any]) -> None:
     try:

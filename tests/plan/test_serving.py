@@ -166,7 +166,7 @@ def test_ways_that_others_measured_are_ranked() -> None:
     assert all(one.source for one in found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     engine=st.sampled_from(["sglang", "vllm"]),
     size_gb=st.integers(1, 300),

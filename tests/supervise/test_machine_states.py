@@ -315,7 +315,7 @@ def play_to_end(plan: list[tuple[int, int, int]]) -> Service:
     return [at_rest(), *(after for _, _, after in play(plan, at_rest()))][-1]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(steps)
 def test_whatever_happens_the_promises_hold(plan: list[tuple[int, int, int]]) -> None:
     gone_since_launch = True
@@ -336,7 +336,7 @@ def test_whatever_happens_the_promises_hold(plan: list[tuple[int, int, int]]) ->
             assert (before.state, type(event)) == (State.STOPPING, m.GroupGone)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(steps)
 def test_restarts_by_itself_never_exceed_the_budget_in_any_window(plan: list[tuple[int, int, int]]) -> None:
     faults: list[float] = []
@@ -349,7 +349,7 @@ def test_restarts_by_itself_never_exceed_the_budget_in_any_window(plan: list[tup
     assert faults == sorted(faults)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(steps, st.lists(st.integers(0, 2), min_size=12, max_size=12))
 def test_a_stop_always_ends_in_stopped_or_wedged_and_unwanted(plan: list[tuple[int, int, int]], results: list[int]) -> None:
     service = run(play_to_end(plan), m.StopAsked)
@@ -361,7 +361,7 @@ def test_a_stop_always_ends_in_stopped_or_wedged_and_unwanted(plan: list[tuple[i
     assert not service.wanted
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(steps)
 def test_from_anywhere_a_start_whose_jobs_go_well_ends_in_ready(plan: list[tuple[int, int, int]]) -> None:
     service = run(play_to_end(plan), m.StartAsked)
@@ -375,7 +375,7 @@ def test_from_anywhere_a_start_whose_jobs_go_well_ends_in_ready(plan: list[tuple
     assert all(one is not other for one, other in pairwise(states))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(steps, st.integers(1, 50))
 def test_late_ends_of_other_launches_never_matter(plan: list[tuple[int, int, int]], distance: int) -> None:
     for _, _, service in play(plan, at_rest()):
@@ -383,7 +383,7 @@ def test_late_ends_of_other_launches_never_matter(plan: list[tuple[int, int, int
             assert step(service, m.Exited(1e6, "late", launch=launch), POLICY) == (service, None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(steps)
 def test_time_and_reason_change_exactly_with_the_state(plan: list[tuple[int, int, int]]) -> None:
     for before, event, after in play(plan, at_rest()):

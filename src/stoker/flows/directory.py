@@ -104,7 +104,9 @@ class Directory:
     def _look_at(self, name: str, owner: ServiceOwner) -> Entry:
         plan, service = owner.plan, owner.service
         model, endpoint, on_demand = plan.model, owner.endpoint, self._menu.door(name).on_demand
-        if on_demand and service.state in RESTING and (wish := self._menu.wish(name)) is not None:
+        wish = self._menu.wish(name)
+        is_remade = on_demand and service.state in RESTING and wish is not None
+        if is_remade and wish is not None:
             model = wish.served_name or name  # by its table, as it is started next
         comes = on_demand or service.state in COMES
         expected_s = 0.0 if endpoint is not None else self._expected_s(name, service.state, service.since) if comes else None
@@ -115,7 +117,8 @@ class Directory:
             name, model, service.state, service.since, service.why, _whole(_find(plan, "context")), endpoint,
             self._retry_after_s(name, service.state, on_demand, expected_s), limits,
             on_demand=on_demand, expected_s=expected_s, waits_for=self._on_demand.waits_for(name), answers=plan.answers,
-            filters=self._menu.filters(name),
+            filters=self._menu.filters(name), revision=None if is_remade else plan.revision,
+            plan_id=None if is_remade else plan.plan_id,
         )  # fmt: skip
 
     def _unstarted(self, wish: Wish, model: str) -> Entry:

@@ -13,7 +13,8 @@ class Entry(NamedTuple):
 
     `model` is what a request has to say; where that is an alias, `alias_of` is the real model. `answers`: it answers a
     model's requests. `expected_s` is the time to READY by former starts, None where nobody knows or nothing starts it;
-    `waits_for` is what stands between a request for it and its start.
+    `waits_for` is what stands between a request for it and its start. `revision` and `plan_id` are of what runs or comes
+    up; None where the next start makes a plan of its own.
     """
 
     service: str
@@ -31,6 +32,8 @@ class Entry(NamedTuple):
     waits_for: str = ""
     answers: bool = True
     filters: tuple[str, ...] = ()
+    revision: str | None = None
+    plan_id: str | None = None
 
 
 class NoSingleModel(StokerError):

@@ -23,7 +23,7 @@ from stoker.gateway.meter import Meter, refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import render_model, render_models, render_running
 from stoker.gateway.refusals import JSON, refuse
-from stoker.gateway.routes import BASE, BY_MODEL, MODELS, SERVICE, UPSTREAM, meant, read_within, why_unknown
+from stoker.gateway.routes import BASE, BY_MODEL, MODELS, REALTIME, SERVICE, UPSTREAM, meant, read_within, why_unknown
 from stoker.gateway.serving import Serving
 from stoker.gateway.tls import make_tls
 
@@ -141,8 +141,8 @@ class Door:
         caller = self._is_allowed(exchange, "models")
         if caller is None:
             return
-        if path in BY_MODEL:
-            if _takes(exchange, "POST"):
+        if path in BY_MODEL or path == REALTIME:
+            if _takes(exchange, "GET" if path == REALTIME else "POST"):
                 self._meter.begin(exchange, caller)
                 self.serving.ask_model(exchange, caller)
         elif path.startswith((SERVICE, UPSTREAM)):

@@ -13,6 +13,7 @@ from stoker.gateway.form import rename_model
 from stoker.gateway.keyring import Caller, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.model_value import replace_model
+from stoker.gateway.query import rename_target
 from stoker.gateway.refusals import BAD_REQUEST, refuse
 from stoker.records import WITHOUT_ENGINE, Record, State
 
@@ -119,8 +120,13 @@ def _headers(entry: Entry) -> Headers:
 
 def name_service(entry: Entry) -> Headers:
     """Returns what is known of who would answer before an engine is asked."""
-    model = entry.alias_of or entry.model
-    return [(b"x-stoker-service", entry.service.encode()), (b"x-stoker-model", model.encode())]
+    said = (
+        ("service", entry.service),
+        ("model", entry.alias_of or entry.model),
+        ("revision", entry.revision),
+        ("plan", entry.plan_id),
+    )
+    return [(f"x-stoker-{what}".encode(), value.encode()) for what, value in said if value is not None]
 
 
 def refuse_full(exchange: Exchange, entry: Entry, why: str) -> None:
@@ -138,6 +144,9 @@ def name_real_model(exchange: Exchange, entry: Entry) -> Headers | None:
     if entry.alias_of is None:
         return []
     request = exchange.request
+    if request.is_websocket:
+        exchange.request = request._replace(target=rename_target(request.target, entry.alias_of))
+        return [ALIAS_FILTER]
     try:
         if request.is_json:
             body = replace_model(bytes(request.body), entry.alias_of)

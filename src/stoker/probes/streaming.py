@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from stoker.counters import Counters
 from stoker.probes.kit.answer import Completion
 from stoker.probes.kit.asker import Asker, Stream
-from stoker.probes.kit.counters import Counters
 from stoker.probes.kit.findings import Finding, Trouble, degraded, failed, passed, unknown
 from stoker.probes.kit.probe import Probe
 

@@ -10,17 +10,17 @@ from typing import Literal
 
 from stoker.records.base import Record
 
-# Where a request's token count comes from, the most trustworthy first. `length`: it ended because it had as many tokens as were
-# asked for; `chunks`: nothing tells, and each chunk was counted as one.
+# Where a request's token count comes from, the most trustworthy first. `length`: it ended because it had as many tokens as
+# were asked for; `chunks`: nothing tells, and each chunk was counted as one.
 CountedBy = Literal["usage", "token ids", "length", "tokenize", "tokenizer", "chunks"]
 Arrivals = Literal["closed", "constant", "poisson", "gamma", "trace"]
 FigurePer = Literal["request", "repeat"]
-# Why no further repeat was measured: `runs` were asked for, all intervals are as narrow as asked (`precision`), the `budget` of
-# time is over, somebody interrupted, or it failed so often that more would tell nothing.
+# Why no further repeat was measured: `runs` were asked for, all intervals are as narrow as asked (`precision`), the `budget`
+# of time is over, somebody interrupted, or it failed so often that more would tell nothing.
 Ended = Literal["runs", "precision", "budget", "interrupted", "failed"]
 
-# Every figure that a cell can have, and what it is. Times of a request count from the write of its first byte; its first write
-# is all that the first read with tokens brought.
+# Every figure that a cell can have, and what it is. Times of a request count from the write of its first byte; its first
+# write is all that the first read with tokens brought.
 FIGURES: dict[str, str] = {
     "ttft_s": "from the request to its first content or reasoning token",
     "first_chunk_s": "from the request to its first chunk of any kind, an empty role chunk too",
@@ -34,7 +34,7 @@ FIGURES: dict[str, str] = {
     "total_decode_tps": "tokens after the first writes of all requests of a repeat / (its last token - its first token)",
     "total_e2e_tps": "all tokens of a repeat / (its last token - its first request)",
     "total_peak_tps": "the most tokens of all requests within any one second",
-    "total_prefill_tps": "prompt tokens of a repeat that were not cached / (the last request's first token - the first request)",
+    "total_prefill_tps": "uncached prompt tokens of a repeat / (the last request's first token - the first request)",
     "requests_per_s": "requests that were answered whole / the time of the repeat",
     "goodput_per_s": "requests within the limits that were set (SLO) / the time of the repeat",
     "goodput_share": "requests within the limits that were set (SLO) / requests asked, failed ones too",
@@ -83,9 +83,9 @@ class RequestSeen(Record, frozen=True):
     """One request. Times are seconds since it was sent, itself `sent_at_s` after its repeat began; None: it never came.
 
     `first_chunk_s` is a chunk of any kind, an empty role chunk too; `ttft_s` the first content or reasoning token.
-    `error` is what went wrong in words; a request with one counts in no figure but is always counted. `due_at_s` is when it was
-    to be sent, where that was planned. `finish` is the server's reason for its end. `is_split_known` is False where tokens
-    within writes are estimated by the share of text.
+    `error` is what went wrong in words; a request with one counts in no figure but is always counted. `due_at_s` is when it
+    was to be sent, where that was planned. `finish` is the server's reason for its end. `is_split_known` is False where the
+    tokens of a write are estimated by its share of the text.
     """
 
     sent_at_s: float
@@ -144,8 +144,9 @@ class MachineSeen(Record, frozen=True):
 class ClientSeen(Record, frozen=True):
     """What the measuring itself cost; None: it cannot be told here.
 
-    `stamps`: `kernel` where the kernel noted when data came, so that a late reader changes no time; `clock` where we did. `busy`
-    is the share of time in which the client was not waiting; the lags are how late it read what had come, and sent what was due.
+    `stamps`: `kernel` where the kernel noted when data came, so that a late reader changes no time; `clock` where we did.
+    `busy` is the share of time in which the client was not waiting; the lags are how late it read what had come, and sent
+    what was due.
     """
 
     stamps: Literal["kernel", "clock"]
@@ -171,8 +172,8 @@ class BenchRepeat(Record, frozen=True):
 class BenchFigure(Record, frozen=True):
     """One measured quantity of a cell with the values it comes from; its name is one of FIGURES, its unit in it.
 
-    `spread` is the distance between the quartiles. `low` and `high` are the bootstrap interval of the median over the repeats,
-    at `level`; None where there are too few of them for one.
+    `spread` is the distance between the quartiles. `low` and `high` are the bootstrap interval of the median over the
+    repeats, at `level`; None where there are too few of them for one.
     """
 
     name: str

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.gateway.chain import Chain
@@ -186,7 +186,6 @@ streams = st.lists(st.tuples(lines, st.sampled_from([b"\n", b"\r\n", b"\r", b"\n
 places = st.lists(st.integers(0, 2000), max_size=30)
 
 
-@settings(deadline=None)
 @given(streams, places)
 def test_the_pieces_in_which_a_stream_comes_make_no_difference(parts: list[tuple[bytes, bytes]], places: list[int]) -> None:
     data = b"".join(line + end for line, end in parts)
@@ -195,7 +194,6 @@ def test_the_pieces_in_which_a_stream_comes_make_no_difference(parts: list[tuple
         assert streamed(said, *(bytes((byte,)) for byte in data), tokens=3) == streamed(said, data, tokens=3)
 
 
-@settings(deadline=None)
 @given(st.one_of(st.binary(max_size=300), streams.map(lambda parts: b"".join(a + b for a, b in parts))), places)
 def test_a_chain_that_changes_nothing_gives_the_same_bytes(data: bytes, places: list[int]) -> None:
     assert play(EventStream(()), cut(data, places)) == (data, [])
@@ -204,7 +202,6 @@ def test_a_chain_that_changes_nothing_gives_the_same_bytes(data: bytes, places: 
     assert untold[0] == data
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.errors import WrongUse
@@ -89,7 +89,6 @@ def test_turns_that_differ_in_more_than_their_content_stay_apart() -> None:
     assert merged(user("a", name="x"), user("b", name="x")) == [user("a\n\nb", name="x")]
 
 
-@settings(deadline=None)
 @given(st.lists(st.builds(lambda role, text: {"role": role, "content": text}, st.sampled_from("ua"), st.text()), max_size=8))
 def test_after_merging_user_and_assistant_take_turns(messages: list[Message]) -> None:
     names = {"u": "user", "a": "assistant"}

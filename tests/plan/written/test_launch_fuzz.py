@@ -115,29 +115,29 @@ TRAPS = {
 
 @pytest.mark.parametrize("name", TRAPS)
 def test_a_script_made_to_swell_is_read_in_a_moment(name: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     read_and_print(TRAPS[name][:290_000], "run.sh")
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_compose_file_made_to_swell_is_read_in_a_moment() -> None:
     anchors = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))]
     bomb = "\n".join([*anchors, "services: {a: {image: x, command: *a29, environment: *a29, ports: *a29}}"])
     brackets = json.dumps({"services": {"a": {"image": "${" * 100_000}}})
-    started = time.monotonic()
+    started = time.process_time()
     read_and_print(bomb, "compose.yml")
     read_and_print(brackets, "compose.yml")
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_sudoers_made_to_swell_are_read_in_a_moment() -> None:
     aliases = [f"Cmnd_Alias A{n} = {', '.join([f'A{n + 1}'] * 30)}" for n in range(12)]
     text = "\n".join([*aliases, "Cmnd_Alias LOOP = LOOP, LOOP", "u ALL=NOPASSWD: A0, LOOP"])
-    started = time.monotonic()
+    started = time.process_time()
     [recipe] = read_written(text, "sudoers")
     assert len(recipe.grants) <= 2_000
     assert "only the first 2,000 grants were read" in recipe.unknown
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_recipe_of_nothing_prints_nothing() -> None:

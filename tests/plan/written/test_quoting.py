@@ -25,7 +25,7 @@ HOSTILE = (
 )  # fmt: skip
 BASH = shutil.which("bash") or "bash"
 SHOW = 'show() { printf \'%s\\0\' "$@"; }; vllm() { show "$@"; }; docker() { show "$@"; }\n'
-slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+slow = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def shown(text: str, folder: Path) -> list[str]:

@@ -70,10 +70,10 @@ def test_values_that_stand_for_each_other_end() -> None:
 def test_values_that_swell_are_not_filled_in(is_macro: bool) -> None:
     sign = "${" if is_macro else "{"
     swelling = {name: f"{sign}{following}}}" * 1000 for following, name in zip("edcb", "dcba", strict=True)}
-    start = time.monotonic()
+    start = time.process_time()
     filled = (fill_macros if is_macro else fill_repeatedly)(f"{sign}a}}", swelling)
     assert "nothing was filled in" in filled.said[0]
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_macro_may_use_those_declared_before_it() -> None:

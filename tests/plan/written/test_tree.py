@@ -65,10 +65,10 @@ def test_an_anchor_inside_itself_is_read() -> None:
     ids=range(15),
 )
 def test_what_cannot_be_read_is_said_and_at_once(text: str, says: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with fails(StokerError, "f is not valid YAML", says):
         read_tree(text, "f")
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_aliases_that_would_fill_the_memory_are_shared_instead() -> None:

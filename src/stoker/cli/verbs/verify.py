@@ -55,13 +55,14 @@ def verify(
     from stoker.config import find_paths
     from stoker.errors import WrongUse
     from stoker.flows import verify as flow
+    from stoker.flows.targets import Address, target_of, target_of_service
 
-    address = None if url is None and model is None else flow.Address(url, model, key_file, engine_url, engine_key_file)
+    address = None if url is None and model is None else Address(url, model, key_file, engine_url, engine_key_file)
     if (address is None and (key_file or engine_url or engine_key_file)) or (address is not None and service is not None):
         raise WrongUse(
             "name a service, or --url with all that belongs to it", next_step="`stoker verify --help` has examples"
         )
-    target = flow.target_of_service(find_paths(), service) if address is None else flow.target_of(address)
+    target = target_of_service(find_paths(), service) if address is None else target_of(address)
     probes = flow.choose_probes(named, required, deep)
     if not as_json:
         click.echo(heading_text(target.url, target.model))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import Any
 
 import click
 
@@ -24,16 +23,6 @@ class Words(click.Group):
             return None
         command: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").COMMAND
         return command
-
-    @property
-    def commands(self) -> dict[str, click.Command]:
-        """All commands by name, for the pages of `docs/cli/`."""
-        context = click.Context(self, info_name="bench")
-        return {name: one for name in self.list_commands(context) if (one := self.get_command(context, name)) is not None}
-
-    @commands.setter
-    def commands(self, value: Any) -> None:
-        """Takes none: the folder has them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Puts the default command before words that begin with none."""

@@ -1,0 +1,55 @@
+"""Whom `stoker bench` measures, and what is known of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stoker.box import LocalBox
+from stoker.config import Paths, find_paths
+from stoker.engines import find
+from stoker.errors import Refused, WrongUse
+from stoker.flows.client import find_daemon
+from stoker.flows.targets import Address, target_of, target_of_service
+from stoker.records import BenchSubject, Plan, ServiceView, Target
+from stoker.store.services import read_saved
+
+
+def choose(service: str | None, address: Address | None, *, direct: bool) -> tuple[Target, BenchSubject]:
+    """Returns whom to measure; a service through the gateway, or at its engine. Raises WrongUse and Refused."""
+    if address is not None:
+        if service is not None or direct:
+            raise WrongUse(
+                "name a service, or --url with all that belongs to it", next_step="`stoker bench --help` has examples"
+            )
+        target = target_of(address)
+        return target, BenchSubject(url=target.url, model=target.model)
+    paths = find_paths()
+    target = target_of_service(paths, service)
+    view = _view(paths, target)
+    plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == view.name), None)
+    return (_past_the_gateway(target) if direct else target), _subject(view, plan, target)
+
+
+def _view(paths: Paths, target: Target) -> ServiceView:
+    daemon = find_daemon(paths)
+    found = [one for one in daemon.status().services if one.address == target.engine_url] if daemon else []
+    if not found:
+        raise Refused("the service has just gone", next_step="`stoker status` tells why")
+    return found[0]
+
+
+def _past_the_gateway(target: Target) -> Target:
+    return msgspec.structs.replace(target, url=f"{target.engine_url}/v1", key=target.engine_key)
+
+
+def _subject(view: ServiceView, plan: Plan | None, target: Target) -> BenchSubject:
+    """Returns what is known of a service of ours; its engine's words hold no key, which goes through the environment."""
+    is_rendered = plan is not None and plan.is_engine
+    image = plan.image if plan else None
+    return BenchSubject(
+        url=target.url, model=view.model, service=view.name, engine=plan.engine if plan and plan.is_engine else None,
+        engine_version=view.engine_version, image_digest=image.partition("@")[2] or None if image else None,
+        model_revision=plan.revision if plan else None, plan_id=view.plan_id,
+        flags=find(plan.engine).render(plan, plan.port).argv if plan and is_rendered else None,
+        machine=LocalBox().uname()[0],
+    )  # fmt: skip
