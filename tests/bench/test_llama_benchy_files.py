@@ -59,7 +59,9 @@ def test_markdown_is_what_llama_benchys_own_writer_makes_of_the_run(name: str, s
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("source", ["json", "csv"])
 def test_csv_is_what_llama_benchys_own_writer_makes_of_the_run(name: str, source: str) -> None:
-    written, wanted = (list(csv.reader(io.StringIO(text))) for text in (render_csv(read(f"{name}.{source}")), recorded(f"{name}.csv")))
+    written, wanted = (
+        list(csv.reader(io.StringIO(text))) for text in (render_csv(read(f"{name}.{source}")), recorded(f"{name}.csv"))
+    )
     assert [row[:2] for row in written] == [row[:2] for row in wanted]
     assert same([numbers(row) for row in written[1:]], [numbers(row) for row in wanted[1:]])
     assert written[0] == wanted[0]
@@ -110,7 +112,8 @@ def test_a_table_gives_means_and_nothing_that_looks_like_a_median() -> None:
 
 
 def test_a_table_is_found_in_what_llama_benchy_printed_around_it() -> None:
-    text = f"Printing results in MD format:\n\n{recorded('one.md')}\n\nllama-benchy (0.4.0)\ndate: 2026-11-22 | latency mode: api\n"
+    end = "llama-benchy (0.4.0)\ndate: 2026-11-22 | latency mode: api\n"
+    text = f"Printing results in MD format:\n\n{recorded('one.md')}\n\n{end}"
     run = read_results(text, "post.txt")
     assert run.tool_version == "0.4.0"
     assert run.cells == read("one.md").cells
@@ -201,7 +204,8 @@ def test_a_prefix_that_was_cached_is_not_counted_as_prefilled() -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"load": BenchLoad("poisson", None, 2.0)}, "poisson"), ({"turns": 3}, "several turns"), ({"new": None}, "unknown length"),
+        ({"load": BenchLoad("poisson", None, 2.0)}, "poisson"), ({"turns": 3}, "several turns"),
+        ({"new": None}, "unknown length"),
     ],
 )  # fmt: skip
 def test_what_llama_benchy_cannot_say_is_left_out_by_name(changes: dict[str, Any], why: str) -> None:
@@ -216,7 +220,9 @@ amounts = st.floats(0.001, 1e6, allow_subnormal=False)
 @st.composite
 def runs(draw: st.DrawFn) -> BenchRun:
     cells = []
-    for prompt, concurrency in draw(st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 4)), min_size=1, unique=True, max_size=4)):
+    for prompt, concurrency in draw(
+        st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 4)), min_size=1, unique=True, max_size=4)
+    ):
         repeats = draw(st.integers(1, 4))
         cell = make_cell(prompt, draw(st.integers(1, 4096)), draw(st.integers(0, 4096)), concurrency, content="book")
         values = st.lists(amounts, min_size=repeats * concurrency, max_size=repeats * concurrency)

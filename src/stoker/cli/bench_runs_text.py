@@ -76,7 +76,11 @@ def _cells(results: tuple[CellResult, ...]) -> str:
     most = max((rate for rate in rates if rate), default=0.0)
     rows = [_cell(one, rate, most) for one, rate in zip(results, rates, strict=True)]
     text = table(CELL_HEADINGS, rows)
-    return f"{text}\n{MEAN} a mean; what it comes from is not known" if any(MEAN in cell for row in rows for cell in row) else text
+    return (
+        f"{text}\n{MEAN} a mean; what it comes from is not known"
+        if any(MEAN in cell for row in rows for cell in row)
+        else text
+    )
 
 
 def _cell(one: CellResult, rate: float | None, most: float) -> tuple[str, ...]:

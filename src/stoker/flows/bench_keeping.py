@@ -38,7 +38,9 @@ class Keeper:
     def __init__(self, paths: Paths, run: BenchRun, asked: Sequence[BenchCell], begun: KeptRun | None = None) -> None:
         self._asked = tuple(asked)
         self._begun = begun
-        self._results: dict[BenchCell, CellResult] = {one.cell: one for one in begun.run.cells if one.is_whole} if begun else {}
+        self._results: dict[BenchCell, CellResult] = (
+            {one.cell: one for one in begun.run.cells if one.is_whole} if begun else {}
+        )
         self._problem: StokerError | None = None
         self._store: BenchStore | None = None
         self._id = begun.run.id if begun else None
@@ -92,7 +94,9 @@ def resume(paths: Paths, run: BenchRun, asked: Sequence[BenchCell], which: str =
     """Takes up the last unfinished run that asks the same, or the one of a number; raises WrongUse or Refused."""
     unfinished = read_unfinished(paths.bench_database)
     if not unfinished:
-        raise WrongUse("there is no unfinished run", why="every run that was begun here is whole", next_step="leave --resume out")
+        raise WrongUse(
+            "there is no unfinished run", why="every run that was begun here is whole", next_step="leave --resume out"
+        )
     if which != LAST:
         return _resume_one(paths, run, asked, which, unfinished)
     others: list[tuple[int, list[str]]] = []
@@ -160,7 +164,11 @@ def _leave(run: BenchRun, problem: StokerError) -> Kept:
             left_at = _write_new(folder / name, text)
             step = f"it is in {left_at}; `stoker bench import` keeps it once that is mended"
             return Kept(msgspec.structs.replace(run, id=None), left_at, (f"{why}. {step}", problem.next_step))
-    return Kept(msgspec.structs.replace(run, id=None), None, (f"{why}, and no other disk took it: it is only shown", problem.next_step))
+    return Kept(
+        msgspec.structs.replace(run, id=None),
+        None,
+        (f"{why}, and no other disk took it: it is only shown", problem.next_step),
+    )
 
 
 def _write_new(file: Path, text: str) -> Path:

@@ -40,8 +40,8 @@ def list_runs(paths: Paths, *, are_published: bool = False) -> list[BenchRunLine
 
 def _line(name: str, run: BenchRun) -> BenchRunLine:
     of, count = run.subject, len(run.cells)
-    return BenchRunLine(None, f"{PUBLISHED}{name}", run.began_at, run.tool, of.model, of.service, of.engine, of.engine_version,
-                        of.machine, count, count, run.is_whole, run.note)  # fmt: skip
+    return BenchRunLine(None, name, run.began_at, run.tool, of.model, of.service, of.engine, of.engine_version, of.machine,
+                        count, count, run.is_whole, run.note)  # fmt: skip
 
 
 def find_run(paths: Paths, name: str) -> KeptRun:
@@ -55,7 +55,9 @@ def find_run(paths: Paths, name: str) -> KeptRun:
         name = str(lines[0].id)
     if not (name.isascii() and name.isdecimal()):
         raise WrongUse(
-            f"{name!r} is no run", why="a run is named by its number, `last`, or `published:NAME`", next_step="`stoker bench list`"
+            f"{name!r} is no run",
+            why="a run is named by its number, `last`, or `published:NAME`",
+            next_step="`stoker bench list`",
         )
     return read_bench_run(paths.bench_database, min(int(name), 2**63 - 1))
 

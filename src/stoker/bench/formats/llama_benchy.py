@@ -11,7 +11,9 @@ TOOL = "llama-benchy"
 BOOK = "book"
 CONTEXT_LOAD = "book (load of the context)"  # the first half of a cell under --enable-prefix-caching
 MS = 1000  # in a second
-TEST = re.compile(r"(?:(?P<context>ctx_)(?P<phase>pp|tg)|pp(?P<pp>\d+)|tg(?P<tg>\d+))(?: @ d(?P<depth>\d+))?(?: \(c(?P<load>\d+)\))?")
+TEST = re.compile(
+    r"(?:(?P<context>ctx_)(?P<phase>pp|tg)|pp(?P<pp>\d+)|tg(?P<tg>\d+))(?: @ d(?P<depth>\d+))?(?: \(c(?P<load>\d+)\))?"
+)
 
 
 class Kind(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from stoker.bench.formats.figures import deviation, figure_of, mean
 from stoker.bench.formats.llama_benchy import METRICS, PP_REQUEST, PP_TOTAL, make_cell, make_result, make_run, metric_names
-from stoker.bench.formats.strict import Amount, Count, Foreign, Positive, not_kept, read_as, refuse, unknown_fields
+from stoker.bench.formats.strict import Amount, Count, Foreign, Positive, not_kept, read_as, refusal, unknown_fields
 from stoker.records import BenchFigure, BenchRun, CellResult
 
 TIME = "%Y-%m-%d %H:%M:%SZ"
@@ -70,7 +70,9 @@ def read_report(raw: dict[str, Any], name: str) -> BenchRun:
 
 def _read_cell(one: Benchmark, report: Report, name: str, place: str) -> CellResult:
     if one.concurrency == 1 and one.pp_throughput != one.pp_req_throughput:
-        refuse(name, f"{place}.{PP_TOTAL}", f"with one request at a time it is the same as {PP_REQUEST}, and here it is not")
+        raise refusal(
+            name, f"{place}.{PP_TOTAL}", f"with one request at a time it is the same as {PP_REQUEST}, and here it is not"
+        )
     cell = make_cell(
         one.prompt_size, one.response_size, one.context_size, one.concurrency, one.is_context_prefill_phase,
         report.prefix_caching_enabled and one.context_size > 0,
@@ -85,10 +87,10 @@ def _read_metric(metric: str, one: Benchmark, name: str, place: str) -> BenchFig
         return None
     where = f"{place}.{metric}"
     if not found.values:
-        refuse(name, f"{where}.values", "it has a mean and no values")
+        raise refusal(name, f"{where}.values", "it has a mean and no values")
     for told, counted in ((found.mean, mean(found.values)), (found.std, deviation(found.values))):
         if not math.isclose(told, counted, rel_tol=CLOSE, abs_tol=CLOSE * max(found.values)):
-            refuse(name, where, f"{told:g} does not follow from its values: they give {counted:g}")
+            raise refusal(name, where, f"{told:g} does not follow from its values: they give {counted:g}")
     kind = METRICS[metric]
     return figure_of(kind.figure, kind.per, [value / kind.unit for value in found.values])
 
@@ -97,4 +99,4 @@ def _read_time(text: str, name: str) -> float:
     try:
         return float(calendar.timegm(time.strptime(text, TIME)))
     except ValueError:
-        refuse(name, "$.timestamp", f"{text!r} is not a time like 2026-11-22 16:16:21Z")
+        raise refusal(name, "$.timestamp", f"{text!r} is not a time like 2026-11-22 16:16:21Z") from None

@@ -1,7 +1,7 @@
 """Writes runs as llama-benchy 0.4.0 does, so that whatever reads its files reads ours.
 
-What it defines in another way than we do is made by its definition: its prefill rate counts from the first chunk of any kind,
-and we know that time too. Cells that it cannot express are left out by name; what we do not know is null, or an empty cell.
+What it defines in another way than we do is made by its definition: its prefill rate counts from the first chunk of any
+kind, and we know that time too. Cells that it cannot express are left out by name; what is not known is null or empty.
 """
 
 from __future__ import annotations
@@ -156,9 +156,7 @@ def render_markdown(run: BenchRun) -> str:
     """Returns the run as llama-benchy's Markdown table, without a line's end at its end, as there."""
     by_columns = {columns: header for header, columns in MARKDOWN_HEADERS.items()}
     columns = next(each for each in by_columns if (each == ONE_AT_A_TIME) == (_most(expressible(run)) == 1))
-    rows = [
-        (run.subject.model, test, *(_text(told.get(column)) for column in columns)) for test, told in _rows(run)
-    ]
+    rows = [(run.subject.model, test, *(_text(told.get(column)) for column in columns)) for test, told in _rows(run)]
     header = by_columns[columns]
     # tabulate leaves a column two places wider than its heading, and as wide as what is in it.
     widths = [max(len(head) + (2 if place else 0), *(len(row[place]) for row in rows)) for place, head in enumerate(header)]
@@ -171,7 +169,8 @@ def _text(metric: Metric | None) -> str:
 
 
 def _line(cells: Sequence[str], widths: list[int]) -> str:
-    first, *rest = (f"{cell:<{width}}" if not place else f"{cell:>{width}}" for place, (cell, width) in enumerate(zip(cells, widths, strict=True)))
+    first = f"{cells[0]:<{widths[0]}}"
+    rest = [f"{cell:>{width}}" for cell, width in zip(cells[1:], widths[1:], strict=True)]
     return f"| {' | '.join((first, *rest))} |"
 
 

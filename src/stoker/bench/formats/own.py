@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from stoker.bench.formats.strict import refuse
+from stoker.bench.formats.strict import refusal
 from stoker.records import BenchRun
 
 FORM = "stoker bench 1"
@@ -14,14 +14,16 @@ FORM = "stoker bench 1"
 
 def render_own(run: BenchRun) -> str:
     """Returns the run as JSON."""
-    return msgspec.json.format(msgspec.json.encode({"form": FORM, "run": msgspec.structs.replace(run, id=None)}), indent=1).decode()
+    return msgspec.json.format(
+        msgspec.json.encode({"form": FORM, "run": msgspec.structs.replace(run, id=None)}), indent=1
+    ).decode()
 
 
 def read_own(raw: dict[str, Any], name: str) -> BenchRun:
     """Returns a run that was rendered so; raises WrongUse with the place of what is wrong."""
     if raw["form"] != FORM:
-        refuse(name, "$.form", f"it is {raw['form']!r}, and this Stoker knows {FORM!r}", "upgrade Stoker")
+        raise refusal(name, "$.form", f"it is {raw['form']!r}, and this Stoker knows {FORM!r}", "upgrade Stoker")
     try:
         return msgspec.convert(raw.get("run"), BenchRun)
     except msgspec.ValidationError as problem:
-        refuse(name, "$.run", str(problem))
+        raise refusal(name, "$.run", str(problem)) from problem

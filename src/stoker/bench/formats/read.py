@@ -8,7 +8,7 @@ from stoker.bench.formats.llama_benchy_json import read_report
 from stoker.bench.formats.llama_benchy_tables import MARKDOWN_HEADERS, read_csv, read_markdown
 from stoker.bench.formats.own import read_own
 from stoker.bench.formats.serving import read_objects
-from stoker.bench.formats.strict import read_json, refuse
+from stoker.bench.formats.strict import read_json, refusal
 from stoker.records import BenchRun
 
 KNOWN = "llama-benchy's JSON, CSV and Markdown, `vllm bench serve` and SGLang's bench_serving, and `stoker bench export`"
@@ -24,13 +24,18 @@ def read_results(text: str, name: str, model: str | None = None) -> BenchRun:
         return read_csv(begin, name)
     if any(line.startswith(tuple(TABLE_BEGINS)) for line in begin.splitlines()):
         return read_markdown(text, name)
-    refuse(name, "nobody's results are known to look like it", "what is known is told by what a file begins with", f"known: {KNOWN}")
+    raise refusal(
+        name,
+        "nobody's results are known to look like it",
+        "what is known is told by what a file begins with",
+        f"known: {KNOWN}",
+    )
 
 
 def _read_json(text: str, name: str, model: str | None) -> BenchRun:
     objects = _objects(text, name)
     if not objects or not all(isinstance(one, dict) for one in objects):
-        refuse(name, "$", "it holds no JSON objects", f"known: {KNOWN}")
+        raise refusal(name, "$", "it holds no JSON objects", f"known: {KNOWN}")
     first = objects[0]
     if len(objects) == 1 and "form" in first:
         return read_own(first, name)
@@ -38,7 +43,9 @@ def _read_json(text: str, name: str, model: str | None) -> BenchRun:
         return read_report(first, name)
     if all("output_throughput" in one and "request_rate" in one for one in objects):
         return read_objects(objects, name, model)
-    refuse(name, "$", f"it has {', '.join(sorted(first)[:6]) or 'no fields'}, as no known tool's results do", f"known: {KNOWN}")
+    raise refusal(
+        name, "$", f"it has {', '.join(sorted(first)[:6]) or 'no fields'}, as no known tool's results do", f"known: {KNOWN}"
+    )
 
 
 def _objects(text: str, name: str) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from stoker.bench.formats.figures import figure_of, mean, number_of
 from stoker.bench.formats.llama_benchy import MS
-from stoker.bench.formats.strict import NO_LIMIT, Amount, Count, Foreign, Positive, not_kept, read_as, refuse
+from stoker.bench.formats.strict import NO_LIMIT, Amount, Count, Foreign, Positive, not_kept, read_as, refusal
 from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, BenchSubject, CellResult, SpeculationSeen
 
 VLLM, SGLANG = "vllm bench serve", "sglang bench_serving"
@@ -25,8 +25,8 @@ DATE = "%Y%m%d-%H%M%S"
 CONTENT = "random"  # what both send unless they are told otherwise; vLLM's file does not name its data
 # Of the run and its load, or told by figures that are read: nothing is lost by leaving them.
 TOLD_ELSEWHERE = frozenset(
-    ("backend", "endpoint_type", "label", "total_token_throughput", "total_throughput", "input_throughput", "concurrency", "tag",
-     "max_concurrent_requests", "total_input_text_tokens", "total_output_tokens_retokenized", "queue_times", "rtfx",
+    ("backend", "endpoint_type", "label", "total_token_throughput", "total_throughput", "input_throughput", "concurrency",
+     "tag", "max_concurrent_requests", "total_input_text_tokens", "total_output_tokens_retokenized", "queue_times", "rtfx",
      "random_input_len", "random_output_len", "random_range_ratio", "sharegpt_output_len", "total_input_vision_tokens")
 )  # fmt: skip
 
@@ -84,29 +84,40 @@ def read_objects(raws: Sequence[dict[str, Any]], name: str, model: str | None) -
     by_cell: defaultdict[BenchCell, list[int]] = defaultdict(list)
     for place, saved in enumerate(all_saved):
         by_cell[_cell(saved)].append(place)
-    cells = tuple(_result(cell, [all_saved[one] for one in places], [raws[one] for one in places]) for cell, places in by_cell.items())
+    cells = tuple(
+        _result(cell, [all_saved[one] for one in places], [raws[one] for one in places]) for cell, places in by_cell.items()
+    )
     first, tool = all_saved[0], VLLM if "model_id" in raws[0] else SGLANG
-    subject = BenchSubject(None, _model(all_saved, model, name), engine="sglang" if tool == SGLANG and first.server_info else None)
+    subject = BenchSubject(
+        None, _model(all_saved, model, name), engine="sglang" if tool == SGLANG and first.server_info else None
+    )
     took_s = sum(saved.duration for saved in all_saved)
     return BenchRun(None, tool, "", _began_at(first, name), took_s, None, True, subject, cells, (), _note(raws))
 
 
 def _check(saved: Saved, name: str, place: str) -> None:
     if not saved.completed or not saved.total_output_tokens:
-        refuse(name, f"{place}, completed", "no request of it was answered with a token, so it has no figures")
+        raise refusal(name, f"{place}, completed", "no request of it was answered with a token, so it has no figures")
     lists = {"input_lens": saved.input_lens, "output_lens": saved.output_lens, "itls": saved.itls}
     odd = [field for field, values in lists.items() if len(values) != len(saved.ttfts)]
     if saved.ttfts and odd:
-        refuse(name, f"{place}, {odd[0]}", f"it has {len(lists[odd[0]])} values, and ttfts {len(saved.ttfts)}")
+        raise refusal(name, f"{place}, {odd[0]}", f"it has {len(lists[odd[0]])} values, and ttfts {len(saved.ttfts)}")
 
 
 def _model(all_saved: list[Saved], model: str | None, name: str) -> str:
     told = {saved.model_id or str((saved.server_info or {}).get("model_path", "")) or model for saved in all_saved}
     if len(told) > 1:
-        refuse(name, "its objects are of several models", ", ".join(sorted(map(str, told))), "make a file of each model's objects")
+        raise refusal(
+            name,
+            "its objects are of several models",
+            ", ".join(sorted(map(str, told))),
+            "make a file of each model's objects",
+        )
     found = told.pop()
     if found is None:
-        refuse(name, "it names no model", "SGLang saves the model only where its server tells it", "name it with --model")
+        raise refusal(
+            name, "it names no model", "SGLang saves the model only where its server tells it", "name it with --model"
+        )
     return found
 
 
@@ -116,7 +127,7 @@ def _began_at(saved: Saved, name: str) -> float | None:
     try:
         return time.mktime(time.strptime(saved.date, DATE))
     except ValueError:
-        refuse(name, "object 1, date", f"{saved.date!r} is no time like 20261122-162628")
+        raise refusal(name, "object 1, date", f"{saved.date!r} is no time like 20261122-162628") from None
 
 
 def _note(raws: Sequence[dict[str, Any]]) -> str:
@@ -156,12 +167,14 @@ def _result(cell: BenchCell, repeats: list[Saved], raws: list[dict[str, Any]]) -
 
 def _answered(saved: Saved) -> list[Answered]:
     errors = saved.errors or ("",) * len(saved.ttfts)
-    rows = zip(saved.input_lens, saved.output_lens, saved.ttfts, saved.itls, errors, strict=False)
-    return [Answered(*row) for *row, error in rows if not error and row[1]]
+    rows = map(Answered, saved.input_lens, saved.output_lens, saved.ttfts, saved.itls)
+    return [row for row, error in zip(rows, errors, strict=False) if not error and row.output_tokens]
 
 
 def _warnings(answered: list[Answered]) -> tuple[str, ...]:
-    lengths = {"prompts": [one.input_tokens for one in answered], "answers": [one.output_tokens for one in answered]}
+    lengths: dict[str, list[int]] = {
+        "prompts": [one.input_tokens for one in answered], "answers": [one.output_tokens for one in answered],
+    }  # fmt: skip
     odd = [f"{what} of {min(told)} to {max(told)} tokens" for what, told in lengths.items() if len(set(told)) > 1]
     measured = ("lengths are means of what was measured; the file does not tell what was asked",)
     return (*measured, *odd)
@@ -196,7 +209,7 @@ def _of_statistics(raws: list[dict[str, Any]]) -> list[BenchFigure]:
 
 
 def _of_repeats(repeats: list[Saved]) -> list[BenchFigure]:
-    values = {
+    values: dict[str, list[float | None]] = {
         "total_e2e_tps": [saved.output_throughput for saved in repeats],
         "requests_per_s": [saved.request_throughput for saved in repeats],
         "goodput_per_s": [saved.request_goodput for saved in repeats],
@@ -211,7 +224,9 @@ def _speculation(repeats: list[Saved]) -> SpeculationSeen | None:
     if not told:
         lengths = [saved.accept_length for saved in repeats if saved.accept_length is not None]
         length = statistics.median(lengths) if lengths else None
-        return None if length is None else SpeculationSeen("the server's mean since its start", None, None, None, None, length)
+        return (
+            None if length is None else SpeculationSeen("the server's mean since its start", None, None, None, None, length)
+        )
     drafts = [saved.spec_decode_num_drafts or 0 for saved in told]
     proposed = sum(saved.spec_decode_draft_tokens or 0 for saved in told)
     accepted = sum(saved.spec_decode_accepted_tokens or 0 for saved in told)
@@ -222,5 +237,11 @@ def _speculation(repeats: list[Saved]) -> SpeculationSeen | None:
         for place in range(most)
     )  # fmt: skip
     return SpeculationSeen(
-        "vLLM's counters", proposed, accepted, sum(drafts), accepted / proposed, 1 + accepted / sum(drafts), by_position or None
+        "vLLM's counters",
+        proposed,
+        accepted,
+        sum(drafts),
+        accepted / proposed,
+        1 + accepted / sum(drafts),
+        by_position or None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -21,9 +21,9 @@ class Foreign(msgspec.Struct, frozen=True):
     """What another program wrote; fields that it has and we do not know are told by `unknown_fields`."""
 
 
-def refuse(name: str, place: str, why: str, next_step: str = "") -> NoReturn:
-    """Raises WrongUse for a place in a file."""
-    raise WrongUse(f"{name} cannot be imported: {place}", why=why, next_step=next_step)
+def refusal(name: str, place: str, why: str, next_step: str = "") -> WrongUse:
+    """Returns what to tell of a place in a file."""
+    return WrongUse(f"{name} cannot be imported: {place}", why=why, next_step=next_step)
 
 
 def read_json(text: str, name: str) -> Any:
@@ -31,7 +31,7 @@ def read_json(text: str, name: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_number)
     except ValueError as problem:
-        refuse(name, "it is not JSON", str(problem))
+        raise refusal(name, "it is not JSON", str(problem)) from problem
 
 
 def _no_number(word: str) -> str:
@@ -46,7 +46,7 @@ def read_as(raw: object, kind: type[Read], name: str, place: str = "$") -> Read:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as problem:
         what, _, where = str(problem).partition(" - at ")
-        refuse(name, f"{place}{where.strip('`').removeprefix('$')}", what)
+        raise refusal(name, f"{place}{where.strip('`').removeprefix('$')}", what) from problem
 
 
 def unknown_fields(raw: Mapping[str, object], known: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """What others published of their machines, as runs: tables of reports, each with its source.
 
-`data/runs.toml` says of whom and what each run is, `data/cells.csv` has its figures. They are means, or single measurements whose
-values nobody gave, so they compare by size alone.
+`data/runs.toml` says of whom and what each run is, `data/cells.csv` has its figures. They are means, or single measurements
+whose values nobody gave, so they compare by size alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from pathlib import Path
 import msgspec
 
 from stoker.bench.formats.figures import number_of
-from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, BenchSubject, CellResult, FigurePer, Record, SpeculationSeen
+from stoker.records import (
+    BenchCell,
+    BenchFigure,
+    BenchLoad,
+    BenchRun,
+    BenchSubject,
+    CellResult,
+    FigurePer,
+    Record,
+    SpeculationSeen,
+)
 
 FOLDER = Path(__file__).parent / "data"
 PER: dict[str, FigurePer] = {
@@ -72,7 +82,9 @@ def _result(head: Published, row: dict[str, str]) -> CellResult:
     load = BenchLoad(concurrency=int(row["concurrency"]))
     cell = BenchCell(int(row["prompt_tokens"]), new, int(row["depth_tokens"]), load, row["content"])
     figures: list[BenchFigure] = [number_of(name, per, float(row[name])) for name, per in PER.items() if row[name]]
-    return CellResult(cell, tuple(figures), (f"{head.tool}'s count",), None, None, speculation=_speculation(head, row["accept_rate"]))
+    return CellResult(
+        cell, tuple(figures), (f"{head.tool}'s count",), None, None, speculation=_speculation(head, row["accept_rate"])
+    )
 
 
 def _speculation(head: Published, rate: str) -> SpeculationSeen | None:

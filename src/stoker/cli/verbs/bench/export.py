@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-HELP = """Print a run as llama-benchy 0.4.0 writes it, or whole in our own form. RUN is a number, `last`, or `published:NAME`.
+HELP = """Print a run as llama-benchy 0.4.0 writes it, or whole in our own form.
 
-What llama-benchy defines in another way is computed by its definition: its prefill rate counts from the first chunk of any kind.
+RUN is a number, `last`, or `published:NAME`. What llama-benchy defines in another way is computed by its definition: its
+prefill rate counts from the first chunk of any kind.
 
 \b
 Example:
