@@ -18,7 +18,7 @@ Example:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_runs(published: bool, as_json: bool) -> None:
     """Prints a table."""
-    from stoker.cli.bench_runs_text import lines_text
+    from stoker.cli.bench_runs_text import lines_text, published_text
     from stoker.cli.show import say_json
     from stoker.config import find_paths
     from stoker.flows import bench_runs as flow
@@ -27,7 +27,7 @@ def list_runs(published: bool, as_json: bool) -> None:
     if as_json:
         say_json(lines)
     else:
-        click.echo(lines_text(lines, are_published=published))
+        click.echo(published_text(lines) if published else lines_text(lines))
 
 
 COMMAND = list_runs
