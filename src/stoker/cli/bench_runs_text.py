@@ -13,8 +13,8 @@ from stoker.records import BenchRun, BenchRunLine, BenchSubject, CellResult, Kep
 HEADINGS = ("run", "when", "model", "engine", "on", "by", "cells")
 PUBLISHED_HEADINGS = ("name", "model", "engine", "by", "cells")
 INDENT = " " * 9
-# What bars show, the first that a run has: all tokens a second, or one request's where no total is known.
-RATES = ("total_decode_tps", "total_e2e_tps", "request_decode_tps")
+# What bars show, and how it is called: the first that a run has.
+RATES = {"total_e2e_tps": "t/s all", "total_decode_tps": "decode t/s all", "request_decode_tps": "t/s each"}
 
 
 def lines_text(lines: list[BenchRunLine]) -> str:
@@ -68,9 +68,9 @@ def _head(run: BenchRun) -> str:
 def _facts(run: BenchRun) -> list[str]:
     of = run.subject
     facts = {
-        "model": of.model, "revision": of.model_revision, "engine": _engine(of), "image": of.image_digest, "plan": of.plan_id,
-        "machine": of.machine, "service": of.service, "address": of.url, "flags": " ".join(of.flags or ()),
-        "asked": " ".join(run.words), "note": run.note,
+        "model": of.model, "revision": of.model_revision, "engine": _engine(of), "image": of.image_digest,
+        "plan": of.plan_id, "machine": of.machine, "service": of.service, "address": of.url,
+        "flags": " ".join(of.flags or ()), "asked": " ".join(run.words), "note": run.note,
     }  # fmt: skip
     known = {name: printable(fact) for name, fact in facts.items() if fact and fact != UNKNOWN}
     return [line for name, fact in known.items() for line in wrapped(fact, f"{name:<9}", INDENT)]
@@ -82,4 +82,4 @@ def _bars(cells: tuple[CellResult, ...]) -> list[str]:
         return []
     rates = [figure.median if (figure := figure_of(one, name)) else 0.0 for one in cells]
     rows = [(cell_text(one.cell), f"{rate:,.1f}", say_bar(rate, max(rates))) for one, rate in zip(cells, rates, strict=True)]
-    return [table(("", "t/s all" if name.startswith("total") else "t/s each", ""), rows)]
+    return [table(("", RATES[name], ""), rows)]

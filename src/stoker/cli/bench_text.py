@@ -56,6 +56,8 @@ class Screen:
     def close(self, run: BenchRun) -> None:
         """Prints the table, and what is to be said of its rows."""
         click.echo("\n" + run_text(run))
+        if run.id is not None:
+            click.echo(f"\nkept as run {run.id}; `stoker bench compare` and `stoker bench report` take that number")
 
 
 def run_text(run: BenchRun) -> str:

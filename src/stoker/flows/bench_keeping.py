@@ -7,15 +7,17 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from stoker import __version__
 from stoker.bench.comparing.subjects import differences_of_subjects
 from stoker.bench.formats.own import render_own
 from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused, StokerError, WrongUse
+from stoker.flows.bench import TOOL, Wanted
 from stoker.flows.ownership import make_state_folder
 from stoker.records import BenchCell, BenchRun, CellResult, KeptRun
 from stoker.store.bench import BenchStore, read_bench_run, read_unfinished
@@ -33,24 +35,18 @@ class Kept(NamedTuple):
 
 
 class Keeper:
-    """Keeps each cell as soon as it is given; a disk that takes none never ends a measurement."""
+    """Keeps each cell as soon as it is given; a disk that takes none never ends a measurement.
+
+    Nothing is kept before the first cell, so that a run that was refused leaves no trace.
+    """
 
     def __init__(self, paths: Paths, run: BenchRun, asked: Sequence[BenchCell], begun: KeptRun | None = None) -> None:
-        self._asked = tuple(asked)
-        self._begun = begun
-        self._results: dict[BenchCell, CellResult] = (
-            {one.cell: one for one in begun.run.cells if one.is_whole} if begun else {}
-        )
-        self._problem: StokerError | None = None
-        self._store: BenchStore | None = None
+        self._paths, self._run, self._begun = paths, run, begun
+        self._asked = tuple(asked) if begun is None else begun.asked
+        self._results = {one.cell: one for one in begun.run.cells if one.is_whole} if begun else {}
         self._id = begun.run.id if begun else None
-        try:
-            make_state_folder(paths)
-            self._store = BenchStore(paths.bench_database)
-            if self._id is None:
-                self._id = self._store.begin(msgspec.structs.replace(run, is_whole=False), self._asked)
-        except StokerError as problem:
-            self._problem = problem
+        self._store: BenchStore | None = None
+        self._problem: StokerError | None = None
 
     @property
     def missing(self) -> tuple[BenchCell, ...]:
@@ -58,36 +54,63 @@ class Keeper:
         return tuple(cell for cell in self._asked if cell not in self._results)
 
     def keep(self, result: CellResult) -> None:
-        """Keeps a cell; its requests stay in memory only where no disk took them."""
+        """Keeps a cell."""
         self._results[result.cell] = result
-        if self._store is None or self._problem is not None or self._id is None:
+        if self._problem is not None:
             return
         try:
-            self._store.write_cell(self._id, self._asked.index(result.cell), result)
-            self._results[result.cell] = msgspec.structs.replace(result, repeats=())
+            store, number = self._opened()
+            store.write_cell(number, self._asked.index(result.cell), result)
         except StokerError as problem:
             self._problem = problem
+
+    def _opened(self) -> tuple[BenchStore, int]:
+        if self._store is None:
+            make_state_folder(self._paths)
+            self._store = BenchStore(self._paths.bench_database)
+        if self._id is None:
+            self._id = self._store.begin(msgspec.structs.replace(self._run, is_whole=False), self._asked)
+        return self._store, self._id
 
     def close(self, run: BenchRun) -> Kept:
         """Keeps what is known at the end, and returns the run with all its cells, those measured earlier too."""
         cells = tuple(self._results[cell] for cell in self._asked if cell in self._results)
         is_whole = not self.missing and all(one.is_whole for one in cells)
-        whole = msgspec.structs.replace(run, id=self._id, cells=cells, is_whole=is_whole, **self._earlier(run))
-        try:
-            if self._store is not None and self._problem is None and self._id is not None:
-                self._store.finish(self._id, whole, self._asked)
-        except StokerError as problem:
-            self._problem = problem
+        whole = msgspec.structs.replace(run, cells=cells, is_whole=is_whole, **self._earlier(run))
+        if cells and self._problem is None:
+            try:
+                store, number = self._opened()
+                store.finish(number, whole, self._asked)
+            except StokerError as problem:
+                self._problem = problem
         if self._store is not None:
             self._store.close()
-        return Kept(whole) if self._problem is None else _leave(whole, self._problem)
+        if self._problem is not None:
+            return _leave(whole, self._problem)
+        return Kept(msgspec.structs.replace(whole, id=self._id))
 
-    def _earlier(self, run: BenchRun) -> dict[str, float | None]:
-        """Returns the times of a run that was taken up again: they begin with the first cell, without the break."""
+    def _earlier(self, run: BenchRun) -> dict[str, Any]:
+        """Returns what a run that was taken up again has of its first part: when it began, and what changed since."""
         if self._begun is None:
             return {}
-        before_s = sum(repeat.took_s for one in self._begun.run.cells for repeat in one.repeats)
-        return {"began_at": self._begun.run.began_at, "took_s": (run.took_s or 0.0) + (self._begun.run.took_s or before_s)}
+        before = self._begun.run
+        took_s = before.took_s or sum(repeat.took_s for one in before.cells for repeat in one.repeats)
+        changed = [
+            f"{one.what} was {one.a} in its first part" for one in differences_of_subjects(before.subject, run.subject)
+            if one.a is not None and one.b is not None
+        ]  # fmt: skip
+        note = "; ".join(part for part in (before.note, run.note, *changed) if part)
+        return {"began_at": before.began_at, "took_s": (run.took_s or 0.0) + took_s, "note": note}
+
+
+def start_keeping(paths: Paths, wanted: Wanted, resumed: str | None) -> Keeper:
+    """Returns what keeps a run: a new one, or the unfinished one of a number or `last`. Raises WrongUse or Refused."""
+    run = BenchRun(
+        id=None, tool=TOOL, tool_version=__version__, began_at=clock_s(), took_s=None, seed=wanted.settings.seed,
+        is_whole=False, subject=wanted.subject, cells=(), words=wanted.words, slo=wanted.settings.slo,
+    )  # fmt: skip
+    asked = tuple(dict.fromkeys(wanted.cells))
+    return Keeper(paths, run, asked) if resumed is None else resume(paths, run, asked, resumed)
 
 
 def resume(paths: Paths, run: BenchRun, asked: Sequence[BenchCell], which: str = LAST) -> Keeper:
@@ -97,35 +120,25 @@ def resume(paths: Paths, run: BenchRun, asked: Sequence[BenchCell], which: str =
         raise WrongUse(
             "there is no unfinished run", why="every run that was begun here is whole", next_step="leave --resume out"
         )
-    if which != LAST:
-        return _resume_one(paths, run, asked, which, unfinished)
-    others: list[tuple[int, list[str]]] = []
-    for number in unfinished:
+    odd: dict[int, list[str]] = {}
+    for number in unfinished if which == LAST else (_number(which, unfinished),):
         begun = read_bench_run(paths.bench_database, number)
-        odd = what_differs(begun, run, asked)
-        if not odd:
+        odd[number] = what_differs(begun, run, asked)
+        if not odd[number]:
             return Keeper(paths, run, asked, begun)
-        others.append((number, odd))
-    raise _other_question(*others[0])
-
-
-def _resume_one(paths: Paths, run: BenchRun, asked: Sequence[BenchCell], which: str, unfinished: Sequence[int]) -> Keeper:
-    if not which.isdecimal() or int(which) not in unfinished:
-        numbers = ", ".join(map(str, unfinished))
-        raise WrongUse(f"{which} is no unfinished run", next_step=f"unfinished are: {numbers}")
-    begun = read_bench_run(paths.bench_database, int(which))
-    odd = what_differs(begun, run, asked)
-    if odd:
-        raise _other_question(int(which), odd)
-    return Keeper(paths, run, asked, begun)
-
-
-def _other_question(number: int, odd: Sequence[str]) -> Refused:
-    return Refused(
-        f"run {number} is unfinished, and asks something else",
-        why="; ".join(odd),
+    last, why = next(iter(odd.items()))
+    raise Refused(
+        f"run {last} is unfinished, and asks something else",
+        why="; ".join(why),
         next_step="ask the same as it did (`stoker bench show` tells), or leave --resume out to begin anew",
     )
+
+
+def _number(which: str, unfinished: Sequence[int]) -> int:
+    if which not in map(str, unfinished):
+        known = ", ".join(map(str, unfinished))
+        raise WrongUse(f"{which} is no unfinished run", next_step=f"unfinished are: {known}")
+    return int(which)
 
 
 def what_differs(begun: KeptRun, run: BenchRun, asked: Sequence[BenchCell]) -> list[str]:
