@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from stoker.errors import Refused, WrongUse
 
 CONTENTS = ("code", "prose", "chat")
+TEXTS = Path(__file__).with_name("texts")
 SEPARATOR = "\n---\n"
 PIECE = re.compile(r"\s*\S+")
 HEAD_WORDS = 6
@@ -38,7 +38,7 @@ class Fitted(NamedTuple):
 def units_of(content: str) -> tuple[str, ...]:
     """Returns the parts of a content: one of ours, or the paragraphs of a file. Raises WrongUse."""
     if content in CONTENTS:
-        text = resources.files("stoker.bench").joinpath(f"texts/{content}.txt").read_text(encoding="utf-8")
+        text = (TEXTS / f"{content}.txt").read_text(encoding="utf-8")
         return tuple(unit.strip("\n") for unit in text.split(SEPARATOR))
     try:
         text = Path(content).read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def units_of(content: str) -> tuple[str, ...]:
 @cache
 def _head_words() -> list[str]:
     """Returns words of four letters that most tokenizers know as one token, so that all heads are equally long."""
-    return resources.files("stoker.bench").joinpath("texts/heads.txt").read_text(encoding="utf-8").split()
+    return (TEXTS / "heads.txt").read_text(encoding="utf-8").split()
 
 
 def make_head(random: Random) -> str:

@@ -138,11 +138,8 @@ def _speculation(
 @contextmanager
 def _without_collector() -> Iterator[None]:
     """Keeps Python from looking for garbage meanwhile, which would stop everything for milliseconds."""
-    gc.collect()
-    gc.freeze()
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-        gc.unfreeze()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 import click
+from msgspec.structs import replace
 
 from stoker.bench.formats.figures import find_figure
 from stoker.cli.show import duration, table, wrapped
@@ -58,6 +59,18 @@ class Screen:
         click.echo("\n" + run_text(run))
         if run.id is not None:
             click.echo(f"\nkept as run {run.id}; `stoker bench compare` and `stoker bench report` take that number")
+
+
+def without_writes(run: BenchRun) -> BenchRun:
+    """Returns a run without the reads of each request, which are most of it."""
+    return replace(run, cells=tuple(_cell_without_writes(one) for one in run.cells))
+
+
+def _cell_without_writes(result: CellResult) -> CellResult:
+    repeats = [
+        replace(repeat, requests=tuple(replace(one, writes=()) for one in repeat.requests)) for repeat in result.repeats
+    ]
+    return replace(result, repeats=tuple(repeats))
 
 
 def run_text(run: BenchRun) -> str:

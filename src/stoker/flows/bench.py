@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -79,7 +78,8 @@ def _tools(server: Server, measure: Measure, stack: ExitStack) -> Bench:
     watch = None
     if origin.is_here:
         address = urlsplit(server.target.engine_url or server.target.url)
-        watch = MachineWatch(LocalBox(), engine_seconds(address.port or 0))
+        box = LocalBox()
+        watch = MachineWatch(box, engine_seconds(box, address.port or 0))
         stack.callback(watch.close)
     return Bench(server, lines, watch, measure.text if measure.is_cheap else None)
 
@@ -105,5 +105,5 @@ def _subject(wanted: Wanted, server: Server) -> BenchSubject:
         known,
         engine=known.engine or server.engine,
         engine_version=known.engine_version or read_version(server),
-        machine=known.machine or (platform.node() if server.chat.origin.is_here else None),
+        machine=known.machine or (LocalBox().uname()[0] if server.chat.origin.is_here else None),
     )

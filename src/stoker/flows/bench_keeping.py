@@ -13,7 +13,6 @@ import msgspec
 
 from stoker import __version__
 from stoker.bench.comparing.subjects import differences_of_subjects
-from stoker.bench.formats.own import render_own
 from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused, StokerError, WrongUse
@@ -169,6 +168,8 @@ def _is_which(word: str) -> bool:
 
 def _leave(run: BenchRun, problem: StokerError) -> Kept:
     """Writes a run beside, where the database took it not: here, else where temporary files go."""
+    from stoker.bench.formats.own import render_own  # seldom needed, and starting is measured too
+
     text = render_own(msgspec.structs.replace(run, id=None))
     name = time.strftime("stoker-bench-%Y%m%d-%H%M%S.json", time.localtime(clock_s()))
     why = f"the run is not kept: {problem.what} ({problem.why})"

@@ -1,4 +1,4 @@
-"""Whom `stoker bench` measures, and what is known of it."""
+"""Finds the service that `stoker bench` measures, and what is known of it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ import msgspec
 from stoker.box import LocalBox
 from stoker.config import Paths, find_paths
 from stoker.engines import find
-from stoker.errors import Refused, WrongUse
+from stoker.errors import Refused
 from stoker.flows.client import find_daemon
-from stoker.flows.targets import Address, target_of, target_of_service
+from stoker.flows.targets import target_of_service
 from stoker.records import BenchSubject, Plan, ServiceView, Target
 from stoker.store.services import read_saved
 
 
-def choose(service: str | None, address: Address | None, *, direct: bool) -> tuple[Target, BenchSubject]:
-    """Returns whom to measure; a service through the gateway, or at its engine. Raises WrongUse and Refused."""
-    if address is not None:
-        if service is not None or direct:
-            raise WrongUse(
-                "name a service, or --url with all that belongs to it", next_step="`stoker bench --help` has examples"
-            )
-        target = target_of(address)
-        return target, BenchSubject(url=target.url, model=target.model)
+def choose_service(service: str | None, *, direct: bool) -> tuple[Target, BenchSubject]:
+    """Returns a service of ours as it is measured: through the gateway, or at its engine. Raises Refused."""
     paths = find_paths()
     target = target_of_service(paths, service)
     view = _view(paths, target)

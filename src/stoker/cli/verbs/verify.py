@@ -55,7 +55,8 @@ def verify(
     from stoker.config import find_paths
     from stoker.errors import WrongUse
     from stoker.flows import verify as flow
-    from stoker.flows.targets import Address, target_of, target_of_service
+    from stoker.flows.addresses import Address, target_of
+    from stoker.flows.targets import target_of_service
 
     address = None if url is None and model is None else Address(url, model, key_file, engine_url, engine_key_file)
     if (address is None and (key_file or engine_url or engine_key_file)) or (address is not None and service is not None):

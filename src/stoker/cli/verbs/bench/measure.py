@@ -12,6 +12,7 @@ from stoker.cli.bench_words import ManyValues, content, share, slo
 from stoker.cli.kinds import seconds, tokens
 
 if TYPE_CHECKING:
+    from stoker.flows.addresses import Address
     from stoker.flows.bench import Wanted
     from stoker.records import BenchSubject, CellResult, Target
 
@@ -58,22 +59,22 @@ AT_ONCE, LENGTH, REQUESTS = click.IntRange(1, 4096), click.IntRange(1, 10**7), c
 @click.option("--silence", "silence_s", type=seconds, default="5m", metavar="TIME", help="Give a silent request up. [5m]")
 @click.option("--tokenizer", type=click.Path(path_type=Path), help="A tokenizer.json, for a server that counts nothing.")
 @click.option("--resume", metavar="RUN", help="Measure what an unfinished run lacks: its number, or `last`.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, each request too.")
+@click.option("--writes", "with_writes", is_flag=True, help="With --json: when each read of a socket brought how much.")
 def measure(
     service: str | None, url: str | None, model: str | None, key_file: Path | None, engine_url: str | None,
-    engine_key_file: Path | None, direct: bool, tokenizer: Path | None, resume: str | None, as_json: bool, **asked: Any,
+    engine_key_file: Path | None, direct: bool, tokenizer: Path | None, resume: str | None, as_json: bool,
+    with_writes: bool, **asked: Any,
 ) -> None:  # fmt: skip
     """Measures, and prints each cell as soon as it is known."""
-    from stoker.cli.bench_text import Screen
+    from stoker.cli.bench_text import Screen, without_writes
     from stoker.cli.show import say_json
     from stoker.config import find_paths
+    from stoker.flows.addresses import Address
     from stoker.flows.bench import Live, bench
     from stoker.flows.bench_keeping import start_keeping
-    from stoker.flows.bench_targets import choose
-    from stoker.flows.targets import Address
 
-    address = Address(url, model, key_file, engine_url, engine_key_file)
-    target, subject = choose(service, None if address == Address(None, None) else address, direct=direct)
+    target, subject = _choose(service, Address(url, model, key_file, engine_url, engine_key_file), direct=direct)
     wanted = _wanted(target, subject, tokenizer, asked)
     keeper = start_keeping(find_paths(), wanted, resume)
     wanted = wanted._replace(cells=keeper.missing)
@@ -85,7 +86,7 @@ def measure(
 
     run, _, warnings = keeper.close(bench(wanted, Live(note, screen.tell)))
     if as_json:
-        say_json(run)
+        say_json(run if with_writes else without_writes(run))
     else:
         screen.close(run)
     for warning in warnings:
@@ -94,6 +95,23 @@ def measure(
 
 
 COMMAND = measure
+
+
+def _choose(service: str | None, address: Address, *, direct: bool) -> tuple[Target, BenchSubject]:
+    from stoker.errors import WrongUse
+    from stoker.flows.addresses import Address, target_of
+    from stoker.records import BenchSubject
+
+    if address == Address(None, None):
+        from stoker.flows.bench_targets import choose_service
+
+        return choose_service(service, direct=direct)
+    if service is not None or direct:
+        raise WrongUse(
+            "name a service, or --url with all that belongs to it", next_step="`stoker bench --help` has examples"
+        )
+    target = target_of(address)
+    return target, BenchSubject(url=target.url, model=target.model)
 
 
 def _wanted(target: Target, subject: BenchSubject, tokenizer: Path | None, asked: dict[str, Any]) -> Wanted:
