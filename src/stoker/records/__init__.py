@@ -136,6 +136,7 @@ from stoker.records.model import (
     ModelLayout,
 )
 from stoker.records.plan import (
+    Abilities,
     AdoptedProcess,
     Alternative,
     Budget,
@@ -237,7 +238,7 @@ from stoker.records.workflow import (
 
 __all__ = [
     "ANY", "AT_REST", "BEING_STARTED", "FIGURES", "GIB", "MIB", "PRIORITIES", "RESTING", "STOP", "THEN", "WITHOUT_ENGINE",
-    "AdoptView", "AdoptWish", "AdoptedProcess", "Adoption", "Alternative", "Arrivals", "AtExit", "BenchCell",
+    "Abilities", "AdoptView", "AdoptWish", "AdoptedProcess", "Adoption", "Alternative", "Arrivals", "AtExit", "BenchCell",
     "BenchFigure", "BenchKnee", "BenchLoad", "BenchRepeat", "BenchRun", "BenchRunLine", "BenchSlo", "BenchSubject",
     "Budget", "BudgetLine", "CacheKind", "CacheLayers", "Catalog", "CatalogChanges", "CellResult", "Changed",
     "CheckResult", "ClientConfig", "ClientFact", "ClientReport", "ClientSeen", "ClientSetting", "ClientUse", "Completed",
