@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
+from stoker.counters import Counters
 from stoker.probes.kit.answer import Completion
 from stoker.probes.kit.asker import Asker, Stream
-from stoker.probes.kit.counters import Counters
 from stoker.probes.kit.findings import Finding, Trouble, degraded, failed, passed, unknown
 from stoker.probes.kit.probe import Probe
 
@@ -161,4 +161,6 @@ PROBE = Probe(
     mend="ask the engine without what is in front of it: where that is well, a proxy rewrites the stream",
     checks=(order, same_as_whole, usage, utf8, pace, abort),
     tokens=3 * TOKENS + 8 + LETTER_TOKENS + PACE_TOKENS + 1 + LONG_TOKENS // 10,
+    gate=(order,),
+    gate_tokens=TOKENS,
 )
