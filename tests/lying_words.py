@@ -161,6 +161,10 @@ def _calls(body: dict[str, Any], lies: frozenset[str]) -> list[dict[str, Any]]:
         return []
     named = choice["function"]["name"] if isinstance(choice, dict) and "wrong-tool" not in lies else "get_weather"
     cities = [city for city in ("Paris", "Rome") if city in asked] or ["Graz"]
+    if "calls-otherwise-each-time" in lies:
+        cities = [f"Graz {next(NUMBERS)}"]
+    if "streams-another-call" in lies and body.get("stream"):
+        cities = ["Linz"]
     field = "town" if "bad-arguments" in lies else "city"
     signs = (",", ":") if "writes-calls-anew" in lies and body.get("stream") else None
     functions = [{"name": named, "arguments": json.dumps({field: city}, separators=signs)} for city in cities]
@@ -231,6 +235,8 @@ def _limited(
     if "thinks-only" in lies and thoughts:
         pieces = []
     left = max(0, limit - len(thoughts))
+    if "cuts-calls" in lies and calls:
+        return Said([], [], calls, "length", prompt_tokens, body, lies)
     finish = "length" if len(pieces) + len(thoughts) > limit else "tool_calls" if calls else "stop"
     if ("calls-it-whole" in lies and limit == 3) or ("cut-thoughts-are-whole" in lies and len(thoughts) > limit):
         finish = "stop"
