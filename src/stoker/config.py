@@ -58,6 +58,7 @@ class LimitsConfig(Record, frozen=True):
     memory_wait_s: Seconds = 120.0
     load_s: Seconds = 1800.0
     prove_s: Seconds = 300.0
+    gate_s: Seconds = 120.0
     drain_s: Seconds = 30.0
     stop_grace_s: Seconds = 15.0
     settle_s: Seconds = 120.0

@@ -17,7 +17,8 @@ llama.cpp does not hold this model to the tool that a request names. vLLM withou
 no thoughts; and this model fills its JSON with blanks there. The demo model overlooks a number in a long text."""
 INTRODUCTION = """\
 What `stoker verify` asks, in this order. [Verify](verify.md) tells how it is used and what the verdicts mean. Those
-marked deep are asked with `--deep`, or by name.
+marked deep are asked with `--deep`, or by name. The checks that have `yes` under gate are asked before a service is READY,
+where it requires that probe.
 """
 
 
@@ -38,10 +39,14 @@ def _seen() -> list[str]:
 
 
 def _section(probe: Probe) -> list[str]:
-    checks = [f"| {name_of(check)} | {' '.join((check.__doc__ or '').split())} |" for check in probe.checks]
+    gate = probe.for_gate().checks
+    checks = [
+        f"| {name_of(check)} | {' '.join((check.__doc__ or '').split())} | {'yes' if check in gate else ''} |"
+        for check in probe.checks
+    ]
     return [
         f"## {probe.name}{' (deep)' if probe.deep else ''}", "",
         f"**Sends.** {probe.sends} At most {probe.tokens} tokens.", "",
         f"**Expects.** {probe.expects}", "", f"**A failure means:** {probe.means}", "", f"**To mend it:** {probe.mend}.", "",
-        "| check | what it finds out |", "| --- | --- |", *checks, "",
+        "| check | what it finds out | gate |", "| --- | --- | --- |", *checks, "",
     ]  # fmt: skip

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from stoker.bench.counting import read_texts
-from stoker.bench.events import NoStream, read_events
+from stoker.bench.events import NoStream, read_stream
 from stoker.bench.exchange import OK, Exchange, Job
 from stoker.bench.measures import Measure
 from stoker.bench.prompts import Fitted, Passage, fit, make_head
@@ -18,7 +17,6 @@ from stoker.records import BenchCell
 
 Message = Mapping[str, str]
 READ = {"role": "assistant", "content": "I have read it all. What do you want to know?"}
-FIRST_GUESS = 0.6  # words a token of English text; the first look corrects it
 
 
 class Order(NamedTuple):
@@ -62,11 +60,13 @@ class Composer:
     def _job(self, number: int, order: Order) -> Job:
         self._serial += 1
         past = self._past()
-        messages = [*past, {"role": "user", "content": self._prompt(past, order.prompt_tokens)}]
+        prompt = self._fit("prompt", self._cell.depth_tokens + order.prompt_tokens, past, is_first=not past)
+        messages = [*past, {"role": "user", "content": prompt.text}]
         if self._cell.turns > 1:
             self._talks[number] = messages
             self._turns[number] = [self._alone(order.prompt_tokens, turn) for turn in range(1, self._cell.turns)]
-        return Job(self._request(messages, order.new_tokens), order.new_tokens, order.due_s, number)
+        counted = prompt.tokens if self._measure.is_exact else None
+        return Job(self._request(messages, order.new_tokens), order.new_tokens, counted, order.due_s, number)
 
     def _request(self, messages: Sequence[Message], new_tokens: int) -> bytes:
         body = self._server.body(messages, new_tokens, self._more)
@@ -79,16 +79,13 @@ class Composer:
         text = self._fit("past", self._cell.depth_tokens, (), is_first=True).text
         return [{"role": "user", "content": text}, READ]
 
-    def _prompt(self, past: Sequence[Message], tokens: int) -> str:
-        return self._fit("prompt", self._cell.depth_tokens + tokens, past, is_first=not past).text
-
     def _fit(self, part: str, target: int, past: Sequence[Message], *, is_first: bool) -> Fitted:
         """Returns a text that makes the messages so many tokens; each text is its own, where counting is cheap."""
         is_shared = self._cell.shares_prefix and is_first
         serial = 0 if is_shared else self._serial
         head = make_head(Random(f"{self._seed}:{part}:head:{serial}")) if is_first else ""
         order = Random(f"{self._seed}:{part}:{serial if self._fits_each else 0}")
-        passage = Passage(self._cell.content, order, head)
+        passage = Passage(self._cell.content, order, head, self._measure.costs(self._cell.content))
         kind = (f"{part} {self._cell.content} {self._cell.depth_tokens if past else 0}", target)
         known = self._measure.fitted.get(kind)
         if known is not None and not self._fits_each:
@@ -98,19 +95,19 @@ class Composer:
             return self._measure.count([*past, {"role": "user", "content": text}])
 
         past_tokens = self._cell.depth_tokens if past else 0
-        guess = known.pieces if known else round(FIRST_GUESS * (target - past_tokens))
-        self._measure.fitted[kind] = found = fit(passage, target, guess, count)
+        start = known.estimate if known else target - past_tokens
+        self._measure.fitted[kind] = found = fit(passage, target, start, count)
         return found
 
     def _alone(self, tokens: int, turn: int) -> str:
         """Returns what is said in a later turn: so many tokens by itself, with what the template adds to one message."""
         random = Random(f"{self._seed}:turn:{self._serial}:{turn}")
-        passage = Passage(self._cell.content, random)
+        passage = Passage(self._cell.content, random, "", self._measure.costs(self._cell.content))
         known = next(iter(self._measure.fitted.values()))
         if not self._measure.is_cheap:
             return passage.text(known.pieces)
         added = self._measure.added([{"role": "user", "content": ""}])
-        return fit(passage, tokens, known.pieces, lambda text: self._measure.text(text) + added).text
+        return fit(passage, tokens, tokens - added, lambda text: self._measure.text(text) + added).text
 
     def follow(self, exchange: Exchange) -> Job | None:
         """Returns the next turn of a talk, with what was answered; None where it is over, or was not answered."""
@@ -119,10 +116,9 @@ class Composer:
         if exchange.status != OK or exchange.problem or job.turn >= len(turns):
             return None
         try:
-            events = read_events(exchange.pieces)
+            said = "".join(one.text for one in read_stream(exchange.pieces).texts)
         except NoStream:
             return None
-        said = "".join(one.text for one in read_texts(events))
         more = [{"role": "assistant", "content": said}, {"role": "user", "content": turns[job.turn]}]
         self._talks[job.talk] = messages = [*self._talks[job.talk], *more]
-        return Job(self._request(messages, job.new_tokens), job.new_tokens, None, job.talk, job.turn + 1)
+        return Job(self._request(messages, job.new_tokens), job.new_tokens, None, None, job.talk, job.turn + 1)

@@ -9,19 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from stoker.bench.events import Event
+from stoker.bench.events import Stream, Text
 from stoker.records import CountedBy, TokensRead
 
 LENGTH = "length"
 CountText = Callable[[str], int | None]
-
-
-class Text(NamedTuple):
-    """A chunk with text, when it had come, and how many tokens there were with it, where the server tells."""
-
-    at_s: float
-    text: str
-    until_now: int | None
 
 
 class Counted(NamedTuple):
@@ -34,50 +26,28 @@ class Counted(NamedTuple):
     doubts: tuple[str, ...]
 
 
-def read_texts(events: Sequence[Event]) -> list[Text]:
-    """Returns the chunks with text of the first choice, with the server's running count, where it keeps one."""
-    texts, ids = [], 0
-    for at_s, chunk in events:
-        if chunk is None:
-            continue
-        told = chunk.usage.completion_tokens if chunk.usage else chunk.timings.predicted_n if chunk.timings else None
-        for choice in chunk.choices:
-            if choice.index:
-                continue
-            ids += len(choice.token_ids or ())
-            if choice.delta is not None and (text := choice.delta.text()):
-                texts.append(Text(at_s, text, told if told is not None else ids or None))
-    return texts
-
-
-def count_tokens(events: Sequence[Event], asked_tokens: int, count_text: CountText | None = None) -> Counted | None:
+def count_tokens(stream: Stream, asked_tokens: int, count_text: CountText | None = None) -> Counted | None:
     """Returns the tokens of an answer; None where it has no text. `count_text` asks the server or a tokenizer."""
-    texts = read_texts(events)
-    if not texts:
+    if not stream.texts:
         return None
     doubts: list[str] = []
-    tokens, counted_by = _total(events, texts, asked_tokens, count_text, doubts)
-    parts, is_known = _split(texts, tokens, count_text)
-    return Counted(tokens, counted_by, _join_reads(texts, parts), is_known, tuple(doubts))
+    tokens, counted_by = _total(stream, asked_tokens, count_text, doubts)
+    parts, is_known = _split(stream.texts, tokens, count_text)
+    return Counted(tokens, counted_by, _join_reads(stream.texts, parts), is_known, tuple(doubts))
 
 
-def _total(
-    events: Sequence[Event], texts: Sequence[Text], asked_tokens: int, count_text: CountText | None, doubts: list[str]
-) -> tuple[int, CountedBy]:
-    chunks = [event.chunk for event in events if event.chunk is not None]
-    ids = sum(len(choice.token_ids or ()) for chunk in chunks for choice in chunk.choices if not choice.index)
-    usage = next(
-        (one.usage.completion_tokens for one in reversed(chunks) if one.usage and one.usage.completion_tokens), None
+def _total(stream: Stream, asked_tokens: int, count_text: CountText | None, doubts: list[str]) -> tuple[int, CountedBy]:
+    texts = stream.texts
+    told = (stream.usage.completion_tokens if stream.usage else None) or (
+        stream.timings.predicted_n if stream.timings else None
     )
-    timed = next((one.timings.predicted_n for one in reversed(chunks) if one.timings and one.timings.predicted_n), None)
-    told = usage if usage is not None else timed
-    if told is not None:
-        if (doubt := _doubt(told, ids, len(texts), asked_tokens)) is None:
+    if told:
+        if (doubt := _doubt(told, stream.ids, len(texts), asked_tokens)) is None:
             return told, "usage"
         doubts.append(doubt)
-    if ids:
-        return ids, "token ids"
-    if any(choice.finish_reason == LENGTH for chunk in chunks for choice in chunk.choices) and len(texts) <= asked_tokens:
+    if stream.ids:
+        return stream.ids, "token ids"
+    if stream.finish == LENGTH and len(texts) <= asked_tokens:
         return asked_tokens, "length"
     counted = count_text("".join(one.text for one in texts)) if count_text else None
     return (counted, "tokenize") if counted else (len(texts), "chunks")

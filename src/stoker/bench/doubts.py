@@ -35,7 +35,7 @@ def _lengths(cell: BenchCell, whole: Sequence[RequestSeen]) -> Iterator[str]:
     if told and (min(told) != wanted or max(told) != wanted):
         yield f"prompts were {_range(told)} tokens by the server's count, and {wanted} were asked for"
     if whole and not told:
-        yield f"the server does not count prompts: whether they were {wanted} tokens is unknown, and so is the prefill rate"
+        yield f"nothing counts prompts: whether they were {wanted} tokens is unknown, and so is the prefill rate"
     short = [one.output_tokens or 0 for one in whole if (one.output_tokens or 0) < (cell.new_tokens or 0)]
     if short:
         yield f"{len(short)} of {len(whole)} answers ended by themselves, after {_range(short)} of {cell.new_tokens} tokens"

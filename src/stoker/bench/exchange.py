@@ -15,11 +15,13 @@ TOO_LONG_BYTES = 256 * 1024**2
 class Job(NamedTuple):
     """A request to be sent: whole, as it goes over the wire; `due_s` after the begin, None: as soon as its turn comes.
 
-    It asks for `new_tokens`. It is turn `turn` of the talk `talk`: the next one is asked for when this one is answered.
+    It asks for `new_tokens`; its prompt is `prompt_tokens`, None where that is not surely known. It is turn `turn` of the
+    talk `talk`: the next one is asked for when this one is answered.
     """
 
     request: bytes
     new_tokens: int = 0
+    prompt_tokens: int | None = None
     due_s: float | None = None
     talk: int = 0
     turn: int = 0

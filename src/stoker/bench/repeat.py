@@ -78,7 +78,8 @@ def _reader(bench: Bench, into: list[Answered]) -> Callable[[Exchange], None]:
 
     def read(exchange: Exchange) -> None:
         answer = read_request(exchange, began_s, exchange.job.new_tokens, bench.count_text)
-        into.append(answer._replace(events=answer.events[-2:]))
+        answer.stream.texts.clear()
+        into.append(answer)
         exchange.pieces.clear()
 
     return read
@@ -121,7 +122,7 @@ def _speculation(
     before: Counters | None, after: Counters | None, answers: Sequence[Answered]
 ) -> tuple[SpeculationSeen | None, tuple[str, ...]]:
     """Returns what was speculated, by the counters unless others moved them too, else by what the answers tell."""
-    told = speculation_told([one.events for one in answers if not one.seen.error])
+    told = speculation_told([one.stream for one in answers if not one.seen.error])
     if before is None or after is None:
         return told, ()
     if went_back(before, after):

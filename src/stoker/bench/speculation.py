@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from stoker.bench.events import Event
+from stoker.bench.events import Stream
 from stoker.counters import Counters
 from stoker.records import SpeculationSeen
 
@@ -55,9 +55,9 @@ def _by_position(before: Sequence[int], after: Sequence[int], steps: int) -> tup
     return tuple((now - then) / steps for then, now in zip(known, after, strict=False))
 
 
-def speculation_told(answers: Iterable[Sequence[Event]]) -> SpeculationSeen | None:
+def speculation_told(answers: Iterable[Stream]) -> SpeculationSeen | None:
     """Returns what the answers themselves tell, added up; None unless all of them tell it."""
-    told = [_told(events) for events in answers]
+    told = [_told(stream) for stream in answers]
     known = [one for one in told if one is not None]
     if not known or (len(known) < len(told) and known[0][0] != TIMINGS):  # llama.cpp is silent where it drafted nothing
         return None
@@ -71,15 +71,13 @@ TIMINGS = "timings"
 Told = tuple[str, int, int, int | None]
 
 
-def _told(events: Sequence[Event]) -> Told | None:
-    """Returns (field, draft tokens, accepted, steps) of one answer, from the last event that has them."""
-    for event in reversed(events):
-        if event.chunk is None:
-            continue
-        if event.chunk.timings and event.chunk.timings.draft_n is not None:
-            return TIMINGS, event.chunk.timings.draft_n, event.chunk.timings.draft_n_accepted or 0, None
+def _told(stream: Stream) -> Told | None:
+    """Returns (field, draft tokens, accepted, steps) of one answer, from the last chunk that has them."""
+    for chunk in reversed(stream.last):
+        if chunk.timings and chunk.timings.draft_n is not None:
+            return TIMINGS, chunk.timings.draft_n, chunk.timings.draft_n_accepted or 0, None
         for field, part, names in FIELDS:
-            said = (getattr(event.chunk, field) or {}).get(part)
+            said = (getattr(chunk, field) or {}).get(part)
             if isinstance(said, dict) and (found := _counts(said, names)) is not None:
                 return f"{field}.{part}", *found
     return None

@@ -69,9 +69,9 @@ def state(one: State) -> str:
     return click.style(one.value, fg=COLOURS.get(one, "cyan"))
 
 
-def change(view: ServiceView) -> str:
-    """Returns one line about the state that a service is in now: why, and what it waits for."""
-    text = f"{view.why}; waiting for {view.awaits}" if view.awaits else view.why
+def change(view: ServiceView, is_step: bool = False) -> str:
+    """Returns one line about the state that a service is in now: why, and what it waits for; of a step the latter alone."""
+    text = f"{'' if is_step else f'{view.why}; '}waiting for {view.awaits}" if view.awaits else view.why
     return f"{view.name}  {_pad(state(view.state), WIDEST_STATE)}  {click.style(text, dim=True)}"
 
 

@@ -8,19 +8,29 @@ from stoker.config import Paths, read_config
 from stoker.engines import find as find_engine
 from stoker.errors import Refused
 from stoker.flows.addresses import read_key
-from stoker.flows.client import find_daemon
+from stoker.flows.client import Daemon, find_daemon
 from stoker.records import Plan, ServiceView, Target
 from stoker.store.services import read_saved
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def target_of_service(paths: Paths, name: str | None) -> Target:
-    """Returns a running service of ours as its clients see it, through the gateway; raises Refused where none runs."""
+def read_running(paths: Paths) -> Daemon:
+    """Returns the running daemon; raises Refused where none runs."""
     daemon = find_daemon(paths)
     if daemon is None:
         raise Refused("the daemon is not running", next_step="`stoker up` starts it, --url asks any other address")
-    service = _choose(daemon.status().services, name)
+    return daemon
+
+
+def choose_service(paths: Paths, name: str | None) -> ServiceView:
+    """Returns a running service of ours, which needs no name where it is the only one; raises Refused where none runs."""
+    return _choose(read_running(paths).status().services, name)
+
+
+def target_of_service(paths: Paths, service: ServiceView) -> Target:
+    """Returns a service of ours as its clients see it, through the gateway."""
+    daemon = read_running(paths)
     engine_key = read_key(paths.engine_key_file) if paths.engine_key_file.exists() else None
     gateway_host = read_config(paths.config).gateway.host
     plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == service.name), None)

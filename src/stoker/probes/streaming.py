@@ -151,4 +151,6 @@ PROBE = Probe(
     mend="ask the engine without what is in front of it: where that is well, a proxy rewrites the stream",
     checks=(order, same_as_whole, usage, utf8, pace, abort),
     tokens=3 * TOKENS + 8 + LETTER_TOKENS + PACE_TOKENS + 1 + LONG_TOKENS // 10,
+    gate=(order,),
+    gate_tokens=TOKENS,
 )

@@ -38,6 +38,18 @@ MIGRATIONS: tuple[str, ...] = (
         saved TEXT NOT NULL
     ) STRICT
     """,
+    """
+    CREATE TABLE verifications (
+        id INTEGER PRIMARY KEY,
+        service TEXT NOT NULL,
+        plan_id TEXT NOT NULL,
+        occasion TEXT NOT NULL,
+        begun REAL NOT NULL,
+        passed INTEGER NOT NULL,
+        saved TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX verifications_of_service ON verifications (service, id)
+    """,
 )
 
 # In a file of its own: it grows with every request, and a state must never wait for it or be lost with it.

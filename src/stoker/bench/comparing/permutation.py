@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from math import log
+from math import log, sqrt
 from random import Random
 from typing import NamedTuple
 
@@ -110,7 +110,7 @@ def p_of_all(nulls: Sequence[Null]) -> float:
 
 def _standard(null: Null, distance: int) -> float:
     """Returns a distance in units of what is usual, so that a cell of many repeats does not outweigh the others."""
-    usual = sum(chance * each * each for each, chance in null.chances.items()) ** 0.5
+    usual = sqrt(sum(chance * each * each for each, chance in null.chances.items()))
     return distance / usual if usual else 0.0
 
 
