@@ -104,7 +104,7 @@ def p_of_all(nulls: Sequence[Null]) -> float:
         random.choices([_standard(null, each) for each in null.chances], list(null.chances.values()), k=DRAWS)
         for null in nulls
     ]
-    hits = sum(abs(sum(row)) >= seen - ROUNDING for row in zip(*columns, strict=True))
+    hits: int = sum(abs(sum(row)) >= seen - ROUNDING for row in zip(*columns, strict=True))
     return (hits + 1) / (DRAWS + 1)
 
 
