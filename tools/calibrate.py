@@ -21,9 +21,10 @@ from calibration.spread import Miss, find_spread
 
 from stoker.plan.speed.cost import cost_s
 from stoker.plan.speed.limit import limit_tok_s
-from stoker.plan.speed.prediction import FILE, spread_of, traits
+from stoker.plan.speed.prediction import FILE, kind_of, traits
 
 LEFT_OUT = Path(__file__).parent / "calibration" / "left_out.csv"
+PREFILL = ("all", "prefill")
 COLUMNS = ("line", "model", "kind", "measured_tok_s", "predicted_tok_s", "low_tok_s", "high_tok_s", "limit_tok_s")
 
 
@@ -42,7 +43,7 @@ def miss_of(one: Observation, learned: Learned) -> Miss:
     """Returns how far off the prediction is that this fit makes."""
     factors, rates = learned
     ratio = cost_s(one.terms(rates), factors) / one.seconds
-    return Miss(one.line, one.model, math.log(ratio), ("prefill",) if one.is_prefill else traits(one.asked), one.weight)
+    return Miss(one.line, one.model, math.log(ratio), PREFILL if one.is_prefill else traits(one.asked), one.weight)
 
 
 def left_out_rows(observations: list[Observation], fits: dict[str, Learned]) -> list[dict[str, object]]:
@@ -53,14 +54,16 @@ def left_out_rows(observations: list[Observation], fits: dict[str, Learned]) -> 
     for one, miss in zip(observations, misses, strict=True):
         measured = 1 / one.seconds
         predicted = measured / math.exp(miss.log_ratio)
-        spread, low, high = spreads[one.model]
-        width = spread_of(miss.traits, spread)
-        drafted = "drafted" if one.asked.drafting is not None else "plain"
-        figures = (measured, predicted, predicted * math.exp(low * width), predicted * math.exp(high * width))
+        low, high = spreads[one.model].interval(miss)
+        figures = (measured, predicted, predicted * math.exp(low), predicted * math.exp(high))
         limit = "" if one.is_prefill else f"{limit_tok_s(one.asked):.4g}"
-        kind = "prefill" if one.is_prefill else drafted
-        found.append(dict(zip(COLUMNS, (one.line, one.model, kind, *(f"{figure:.4g}" for figure in figures), limit), strict=True)))
+        cells = (one.line, one.model, kind_of(miss.traits), *(f"{figure:.4g}" for figure in figures), limit)
+        found.append(dict(zip(COLUMNS, cells, strict=True)))
     return found
+
+
+def _rounded(values: dict[str, float]) -> dict[str, float]:
+    return {name: float(f"{value:.4g}") for name, value in values.items()}
 
 
 def main() -> None:
@@ -71,10 +74,11 @@ def main() -> None:
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
         fits = dict(zip(models, pool.map(partial(without, start=factors), models), strict=True))
     misses = [miss_of(one, fits[one.model]) for one in observations]
-    spread, low, high = find_spread([miss for miss in misses if miss.traits != ("prefill",)])
-    rounded = {name: {key: float(f"{value:.4g}") for key, value in part.items()}
-               for name, part in (("factors", factors), ("first_rates", rates), ("spread", spread))}  # fmt: skip
-    FILE.write_text(json.dumps({**rounded, "low": round(low, 3), "high": round(high, 3)}, indent=1, sort_keys=True) + "\n")
+    spread = find_spread(misses)
+    FILE.write_text(json.dumps({
+        "factors": _rounded(factors), "first_rates": rates, "spread": _rounded(spread.parts),
+        "percentiles": {kind: [round(end, 3) for end in ends] for kind, ends in spread.percentiles.items()},
+    }, indent=1, sort_keys=True) + "\n")  # fmt: skip
     with LEFT_OUT.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

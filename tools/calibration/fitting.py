@@ -1,7 +1,7 @@
 """Finds the factors: Gauss-Newton steps in their logarithms, towards what is expected where the data say little.
 
-Outliers lose weight as in Student's t distribution, so that one wrong figure cannot bend a factor. Plain Python, no chance in
-it: the same data give the same fit.
+Outliers lose weight as in Student's t distribution, so that one wrong figure cannot bend a factor. There is no chance in it:
+the same data give the same fit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from calibration.observations import FIRST_RATES, Observation
-
 from stoker.plan.speed.cost import PRIORS, USUAL_SPREAD, cost_s
 from stoker.plan.speed.speculation import USUAL_FIRST_RATE
 
@@ -23,7 +22,10 @@ Learned = tuple[dict[str, float], dict[str, float]]
 
 def learn(observations: Sequence[Observation], start: dict[str, float] | None = None) -> Learned:
     """Returns factors, and the usual first rates of drafts, that explain the observations; `start` only saves time."""
-    rates = {sort: min(FIRST_RATES, key=lambda rate, usual=usual: abs(rate - usual)) for sort, usual in USUAL_FIRST_RATE.items()}  # type: ignore[misc]
+    observations = [one for one in observations if one.weight]
+    rates = {
+        sort: min(FIRST_RATES, key=lambda rate, usual=usual: abs(rate - usual)) for sort, usual in USUAL_FIRST_RATE.items()
+    }  # type: ignore[misc]
     factors = find_factors(observations, rates, start)
     rates = {sort: _best_rate(sort, observations, factors) for sort in rates}
     return find_factors(observations, rates, factors), rates
@@ -84,7 +86,9 @@ def _next_step(
     return solve(normal, pull)
 
 
-def _slopes(terms: list[tuple[float, list[int]]], values: list[float], seconds: float) -> tuple[list[tuple[int, float]], float]:
+def _slopes(
+    terms: list[tuple[float, list[int]]], values: list[float], seconds: float
+) -> tuple[list[tuple[int, float]], float]:
     total, shares = 0.0, dict[int, float]()
     for amount, places in terms:
         cost = amount

@@ -15,8 +15,9 @@ from stoker.plan.speed.speculation import USUAL_FIRST_RATE
 from stoker.plan.speed.work import Step, Terms, step_terms
 
 DATA = Path(__file__).parent / "gb10.csv"
-FIRST_RATES = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+FIRST_RATES = (0.55, 0.65, 0.7, 0.75, 0.775, 0.8, 0.825, 0.85, 0.875, 0.9, 0.95)
 LEAST_PREFILL, PREFILL_WEIGHT = 2048, 0.5
+JUDGED_ONLY = "judged only"  # nothing is learned from such a row, and its prediction counts like any other
 Row = dict[str, str]
 
 
@@ -55,11 +56,13 @@ def read_data(path: Path = DATA) -> list[tuple[int, Row]]:
 
 def read_observations(rows: list[tuple[int, Row]]) -> list[Observation]:
     """Returns what can be learned from: decode rates, and prefill rates of long prompts that were read alone."""
-    used = [(line, row) for line, row in rows if not row["set_aside"]]
+    used = [(line, row) for line, row in rows if not row["set_aside"] or row["set_aside"].startswith(JUDGED_ONLY)]
     found = [one for line, row in used for one in (_decode(line, row), _prefill(line, row)) if one is not None]
     alike = Counter(_way(one) for one in found)
     for one in found:  # many rows of one way to serve say little more than one
         one.weight = alike[_way(one)] ** -0.5 * (PREFILL_WEIGHT if one.is_prefill else 1.0)
+        if one.row["set_aside"]:
+            one.weight = 0.0
     return found
 
 

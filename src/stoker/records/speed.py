@@ -6,7 +6,7 @@ from stoker.records.base import Record
 
 
 class Prediction(Record, frozen=True):
-    """Tokens a second, of all requests together: expected, the interval that should hold it four times in five, and the limit.
+    """Tokens a second of all requests together: expected, the interval that should hold it four times in five, the limit.
 
     The limit is what reading the bytes of a step once at the memory's nominal bandwidth allows.
     """

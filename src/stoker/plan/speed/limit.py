@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stoker.plan.speed.rows import Asked
 from stoker.plan.speed.shape import PARTS, Part
-from stoker.plan.speed.work import GIGA, Served, cached_bytes, read_bytes
+from stoker.plan.speed.work import GIGA, Served, Step, cached_bytes, read_bytes, strangers
 from stoker.records import Record
 
 GB10_BYTES_PER_S = 273e9  # nominal: 256 bits at 8533 MT/s
@@ -28,7 +28,8 @@ class StepBytes(Record, frozen=True):
 
 def step_bytes(served: Served, requests: float, tokens: float, depth: float) -> StepBytes:
     """Returns what a step of so many requests reads, each with so many tokens at this depth."""
-    parts: dict[Part, float] = {part: read_bytes(served, part, requests * tokens) for part in PARTS}
+    together = strangers(Step(requests, tokens))
+    parts: dict[Part, float] = {part: read_bytes(served, part, together) for part in PARTS}
     state = requests * 2 * served.shape.state_mb / 1e3 * GIGA
     return StepBytes(**parts, cache=requests * cached_bytes(served, depth), state=state)
 

@@ -17,20 +17,26 @@ from stoker.plan.speed.work import Terms
 from stoker.records import Prediction, Record
 
 FILE = Path(__file__).parent / "data" / "fit.json"
+NOT_DRAFTED = "drafting none"
 PROMPT_CLASSES = ((4096, "long"), (0, "short"))
 
 
 class Fit(Record, frozen=True):
     """What `tools/calibrate.py` found: factors, usual first rates, and how far off predictions were by their traits.
 
-    `low` and `high` are the 10th and 90th percentile of the logarithm of measured by predicted, in units of the spread.
+    `percentiles` are the 10th and 90th of the logarithm of measured by predicted, in units of the spread, by kind.
     """
 
     factors: dict[str, float]
     first_rates: dict[str, float]
     spread: dict[str, float]
-    low: float
-    high: float
+    percentiles: dict[str, tuple[float, float]]
+
+    def between(self, rate: float, found: tuple[str, ...], limit_tok_s: float) -> Prediction:
+        """Returns a rate with the interval of its traits."""
+        width = spread_of(found, self.spread)
+        low, high = self.percentiles[kind_of(found)]
+        return Prediction(rate, rate * math.exp(low * width), rate * math.exp(high * width), limit_tok_s)
 
 
 @cache
@@ -55,6 +61,11 @@ def traits(asked: Asked) -> tuple[str, ...]:
     )
 
 
+def kind_of(found: tuple[str, ...]) -> str:
+    """Returns which intervals a prediction with these traits has: those of drafted tokens are a matter of their own."""
+    return "prefill" if "prefill" in found else "plain" if NOT_DRAFTED in found else "drafted"
+
+
 def token_terms(asked: Asked) -> Terms:
     """Returns the work for each token of the answer, of all requests together."""
     terms, tokens = burst_work(asked.served, asked.burst, asked.drafting)
@@ -69,8 +80,7 @@ def spread_of(found: tuple[str, ...], spread: Mapping[str, float]) -> float:
 def predict(asked: Asked, fit: Fit) -> Prediction:
     """Returns the prediction for what was asked."""
     rate = 1.0 / cost_s(token_terms(asked), fit.factors)
-    width = spread_of(traits(asked), fit.spread)
-    return Prediction(rate, rate * math.exp(fit.low * width), rate * math.exp(fit.high * width), limit_tok_s(asked))
+    return fit.between(rate, traits(asked), limit_tok_s(asked))
 
 
 def predict_row(row: Mapping[str, str], fit: Fit) -> Prediction | str:

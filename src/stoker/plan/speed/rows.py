@@ -8,15 +8,22 @@ from collections.abc import Mapping
 from stoker.plan.speed.catalog import find_shape
 from stoker.plan.speed.layout import plan_layout
 from stoker.plan.speed.schedule import Burst
-from stoker.plan.speed.speculation import USUAL_DRAFT_TOKENS, Drafting, sort_of, usual_length
+from stoker.plan.speed.speculation import USUAL_DRAFT_TOKENS, Drafting, expected_length, sort_of, usual_rates
 from stoker.plan.speed.work import Served
 from stoker.records import Record
 
 COLUMNS = ("model", "total_params_b", "active_params_b", "weights_gb", "quant", "engine", "engine_version",
-           "attention_backend", "spec_method", "num_spec_tokens", "accept_rate_or_len", "prompt_tokens", "depth", "concurrency",
-           "note")  # fmt: skip
+           "attention_backend", "spec_method", "num_spec_tokens", "accept_rate_or_len", "prompt_tokens", "depth",
+           "concurrency", "note")  # fmt: skip
 UNKNOWN = frozenset(("", "na", "n/a", "nan", "none", "null", "-", "?"))
-ENGINES = {"vllm": "vllm", "sglang": "sglang", "llama": "llamacpp", "ollama": "ollama", "lm studio": "llamacpp", "trt": "vllm"}
+ENGINES = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "llama": "llamacpp",
+    "ollama": "ollama",
+    "lm studio": "llamacpp",
+    "trt": "vllm",
+}
 NUMBER = re.compile(r"(\d+(?:\.\d+)?)(k\b)?")
 MOST_REQUESTS, MOST_TOKENS = 1024, 2_000_000
 USUAL_ANSWER, USUAL_PROMPT = 256, 300
@@ -84,12 +91,12 @@ def _drafting(row: Mapping[str, str], note: str, engine: str, first_rates: Mappi
     content = {"coding": "code", "summary": "prose"}.get(said[1], said[1]) if said else None
     length = accept_length_of(row.get("accept_rate_or_len") or "", tokens)
     if length is None:
-        return Drafting(sort, tokens, usual_length(sort, tokens, content, first_rates))
+        return Drafting(sort, tokens, expected_length(usual_rates(sort, tokens, content, first_rates)))
     return Drafting(sort, tokens, length, is_measured=True)
 
 
 def accept_length_of(said: str, draft_tokens: int) -> float | None:
-    """Returns the tokens a verify step gave: 'len 2.5-3.5' is a length, '0.76 code / 0.50 prose' is rates; the first counts."""
+    """Returns the tokens a verify step gave: 'len 2.5-3.5' is a length, '0.76 code' a rate; the first counts."""
     plain = re.sub(r"\([^)]*\)", "", said.lower())
     found = number(plain.split("/")[0])
     if found is None:

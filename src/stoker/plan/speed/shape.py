@@ -33,6 +33,7 @@ class Shape(Record, frozen=True):
     width: int = 0
     window_width: int = 0
     piece: int | None = None
+    draft: float | None = None
     stored: str | None = None
     fp4_keeps: tuple[Part, ...] = ()
     fp4_keeps_bytes: float = 2.0
@@ -56,7 +57,7 @@ class Shape(Record, frozen=True):
         """Returns which share of all experts so many tokens want together, if each chose for itself."""
         if not self.experts:
             return 0.0
-        return 1.0 - (1.0 - self.experts_per_token / self.experts) ** tokens
+        return float(1.0 - (1.0 - self.experts_per_token / self.experts) ** tokens)
 
 
 LAYERS_AT_8B, LAYERS_POWER = 34, 0.3
@@ -76,10 +77,10 @@ def usual_shape(name: str, total_b: float, active_b: float | None) -> Shape:
     if active_b is None:
         rest = max(0.0, total_b * 1e3 - 2 * head)
         kv = 2 * USUAL_KV_HEADS * USUAL_HEAD_SIZE * layers
-        return Shape(**common, mlp=rest * (1 - MIXER_SHARE), mixer=rest * MIXER_SHARE, embed=head, kv=kv)  # type: ignore[arg-type]
+        return Shape(**common, mlp=rest * (1 - MIXER_SHARE), mixer=rest * MIXER_SHARE, embed=head, kv=kv)
     mixer = SHARED_SHARE_OF_ACTIVE * active_b * 1e3
     chosen = max(1.0, active_b * 1e3 - mixer - head)
     routed = max(chosen, total_b * 1e3 - mixer - 2 * head)
     kv = USUAL_KV_HEADS * USUAL_HEAD_SIZE * layers
     per_token = USUAL_EXPERTS * chosen / routed
-    return Shape(**common, mixer=mixer, embed=head, routed=routed, experts=USUAL_EXPERTS, experts_per_token=per_token, kv=kv)  # type: ignore[arg-type]
+    return Shape(**common, mixer=mixer, embed=head, routed=routed, experts=USUAL_EXPERTS, experts_per_token=per_token, kv=kv)

@@ -42,7 +42,9 @@ def read_table(text: str) -> Iterator[tuple[int, dict[str, str]]]:
         elif cells:
             yield line, {name: cell for name, cell in _named(line, header, cells).items() if name in COLUMNS}
     if not header:
-        raise WrongUse("line 1, column 1: the table is empty", next_step=f"begin with the columns: {', '.join(COLUMNS[:5])}, ...")
+        raise WrongUse(
+            "line 1, column 1: the table is empty", next_step=f"begin with the columns: {', '.join(COLUMNS[:5])}, ..."
+        )
 
 
 def _check_header(header: list[str]) -> list[str]:

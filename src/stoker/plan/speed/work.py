@@ -17,7 +17,8 @@ Factors = tuple[str, ...]
 Terms = dict[Factors, float]
 GIGA, TERA = 1e9, 1e12
 STATE_VALUE_BYTES, STATE_OPERATIONS = 4, 8  # of linear layers: stored as 32-bit numbers, each of them updated and read
-TOGETHER = 0.9  # tokens that are computed together want fewer different experts than strangers would
+# Tokens that are computed together want fewer different experts than as many strangers would.
+TOGETHER = 0.9
 
 
 class Served(Record, frozen=True):
@@ -51,7 +52,7 @@ def step_terms(served: Served, step: Step) -> Terms:
 def _terms(served: Served, step: Step) -> Iterator[tuple[Factors, float]]:
     shape, engine = served.shape, served.engine
     decoded = step.requests * step.tokens
-    yield from _weights(served, decoded + step.prompt)
+    yield from _weights(served, strangers(step))
     yield from _operations(served, decoded + step.prompt, step.requests * step.tokens + (1 if step.prompt else 0))
     if step.requests:
         yield ("gb", "gb.kv"), step.requests * cached_bytes(served, step.depth) / GIGA
@@ -69,11 +70,14 @@ def _terms(served: Served, step: Step) -> Iterator[tuple[Factors, float]]:
         yield ("step.link",), float(shape.layers)
 
 
+def strangers(step: Step) -> float:
+    """Returns how many tokens that have nothing to do with each other would want as many experts as this step."""
+    return float((step.requests * step.tokens) ** TOGETHER + step.prompt**TOGETHER)
+
+
 def read_bytes(served: Served, part: Part, tokens: float) -> float:
-    """Returns the bytes of a part that a step over so many tokens reads."""
-    share = 1.0
-    if part == "routed":
-        share = served.shape.routed_share(max(1.0, tokens**TOGETHER))
+    """Returns the bytes of a part that a step reads for so many tokens that are strangers to each other."""
+    share = served.shape.routed_share(max(1.0, tokens)) if part == "routed" else 1.0
     return served.shape.parameters(part) * served.layout.bytes_of(part) * share
 
 
