@@ -78,7 +78,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 @pytest.fixture(scope="session")
 def mocked() -> Iterator[Stoker]:
     """A Stoker in front of the benchmark's mock engine, shared by tests of what passes between client and engine."""
-    stoker = Stoker(Cores(None, None))
+    stoker = Stoker(Cores())
     yield stoker
     assert stoker.stop() is not None, "the daemon had to be killed"
 

@@ -45,13 +45,13 @@ class Client:
     def send(self, *pieces: bytes) -> None:
         self.writer.write(b"".join(pieces))
 
-    async def read_answer(self, bodiless: bool = False) -> Answer:
+    async def read_answer(self, bodiless: bool = False, breaks: bool = False) -> Answer:
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:-2])}
         if bodiless:
             body = b""
         elif headers.get("transfer-encoding") == "chunked":
-            body = await self.read_chunks()
+            body = await (self.read_broken_chunks() if breaks else self.read_chunks())
         else:
             body = await self.reader.readexactly(int(headers["content-length"]))
         return Answer(int(head[0].split()[1]), headers, body)
@@ -62,6 +62,16 @@ class Client:
             body += await self.reader.readexactly(size)
             assert await self.reader.readexactly(2) == b"\r\n"
         assert await self.reader.readexactly(2) == b"\r\n"
+        return body
+
+    async def read_broken_chunks(self) -> bytes:
+        """Reads up to the close, which comes after a whole chunk, without the last one, and is no reset."""
+        body = b""
+        while line := await self.reader.readline():
+            size = int(line, 16)
+            assert size, "the reply ended as if it were whole"
+            body += await self.reader.readexactly(size)
+            assert await self.reader.readexactly(2) == b"\r\n"
         return body
 
     async def read_to_the_end(self) -> bytes:

@@ -3,7 +3,8 @@
     python -m benchmarks.gateway --repeats 3 --write docs/measured/gateway.md     some 5 minutes a repeat
     python -m benchmarks.gateway --quick                                          what a developer runs; 2 minutes
 
-Each peer has the mock engine of its own behind it. Engine and client share one core, the gateway has another for itself.
+Each peer has the mock engine of its own behind it. The gateway has a core for itself; engine and client share another where
+there are only two, else each has one of its own.
 Peers take turns in each repeat, and each turn starts everything afresh. A cell during which other programs used much of the
 processors is measured again. Peers that are not on PATH are left out; `tools/make-peers` makes those that are on PyPI.
 """
@@ -11,7 +12,6 @@ processors is measured again. Peers that are not on PATH are left out; `tools/ma
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +20,9 @@ import msgspec
 
 from benchmarks.gateway.cells import CELLS, Patience, Turn, take_turn
 from benchmarks.gateway.choice import choose
+from benchmarks.gateway.cores import choose_cores, describe_cores, read_cores
 from benchmarks.gateway.document import write_part
-from benchmarks.gateway.machine import describe_machine, describe_versions
+from benchmarks.gateway.machine import Stolen, describe_machine, describe_versions
 from benchmarks.gateway.peers import Cores, Peer, read_entries
 from benchmarks.gateway.processes import end_cleanly_on_sigterm
 from benchmarks.gateway.table import render
@@ -43,14 +44,14 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", help="direct, stoker, or a name of peers.toml; else all that are on PATH")
     parser.add_argument("--cells", nargs="+", choices=list(CELLS), help="else all")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--harness-core", type=int, default=0)
-    parser.add_argument("--gateway-core", type=int, default=1)
+    parser.add_argument("--cores", type=int, nargs=3, metavar=("ENGINE", "GATEWAY", "CLIENT"), help="else chosen")
     parser.add_argument("--foreign", type=float, default=0.15, help="cores that others may use in a cell that counts")
     parser.add_argument("--tries", type=int, default=3, help="how often a disturbed cell is measured at most")
     parser.add_argument("--quiet-s", type=float, default=10.0, help="how long to wait for a quiet machine before a cell")
     parser.add_argument("--cell-s", type=float, default=60.0, help="limit of one cell")
     parser.add_argument("--json", type=Path, help="write every turn here")
     parser.add_argument("--write", type=Path, help="write the tables into this document, too")
+    parser.add_argument("--part", default="speed", help="the document's part, one for each machine")
     options = parser.parse_args()
     if options.quick:
         options.repeats, options.tries, options.quiet_s = 1, 1, 0.0
@@ -77,20 +78,17 @@ def main() -> int:
     """Measures, prints and writes."""
     options = read_options()
     end_cleanly_on_sigterm()
-    has_two = len(os.sched_getaffinity(0)) > 1
-    cores = Cores(options.harness_core, options.gateway_core) if has_two else Cores(None, None)
-    entries, machine = read_entries(), describe_machine()
+    cores = choose_cores(options.cores, read_cores())
+    entries, machine, stolen = read_entries(), describe_machine(), Stolen()
     peers = choose(options.peers, entries, cores)
     turns = measure(options, peers, cores)
     versions = describe_versions({name: entry for name, entry in entries.items() if name in peers})
-    alone = "the gateway alone on one core" if has_two else "one core for everything: no number means much"
     notes = NOTES.format(foreign=options.foreign)
-    text = (
-        f"{machine}; {alone}.\n\n{versions}.\n\n{notes}\n\n{render(turns, options.cells or list(CELLS), options.foreign)}\n"
-    )
+    tables = render(turns, options.cells or list(CELLS), options.foreign)
+    text = f"{machine}; {describe_cores(cores)}; {stolen.describe()}.\n\n{versions}.\n\n{notes}\n\n{tables}\n"
     print(text)
     if options.write:
-        write_part(options.write, "speed", text)
+        write_part(options.write, options.part, text)
     return 1 if any(turn.failed for turn in turns) else 0
 
 

@@ -54,7 +54,7 @@ def main() -> int:
     options = parser.parse_args()
     end_cleanly_on_sigterm()
     entries, seen = read_entries(), dict[str, Seen]()
-    for peer, start in choose(options.peers, entries, Cores(None, None)).items():
+    for peer, start in choose(options.peers, entries, Cores()).items():
         seen[peer] = {}
         for name in options.probes:
             found = watch(start, name)

@@ -127,7 +127,7 @@ def run_load(peer: Peer, load: Load, cores: Cores, max_s: float) -> Measured:
     target = Target(peer.port, peer.pids(), peer.headers)
     asked = [msgspec.json.encode(what).decode() for what in (target, load)]
     words = [sys.executable, "-m", "benchmarks.gateway.load", *asked, "--max-s", str(max_s)]
-    process = start_program(words, core=cores.harness, output=subprocess.PIPE)
+    process = start_program(words, core=cores.client, output=subprocess.PIPE)
     try:
         raw, _ = process.communicate(timeout=max_s + EXIT_LIMIT_S)
     finally:

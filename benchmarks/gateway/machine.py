@@ -46,6 +46,20 @@ def read_commit() -> str:
     return f" ({done.stdout.strip()})"
 
 
+class Stolen:
+    """What share of the processors' time the host of a virtual machine took away since this was made."""
+
+    def __init__(self) -> None:
+        self._before = psutil.cpu_times()
+
+    def describe(self) -> str:
+        """Returns it in words."""
+        times = psutil.cpu_times()
+        stolen_s = getattr(times, "steal", 0.0) - getattr(self._before, "steal", 0.0)
+        share = stolen_s / max(1e-9, sum(times) - sum(self._before))
+        return f"{100 * share:.1f} % of the processors' time stolen by the host"
+
+
 def describe_versions(entries: dict[str, Entry]) -> str:
     """Returns the versions of what is measured."""
     named = [f"Stoker {importlib.metadata.version('stoker')}{read_commit()}"]

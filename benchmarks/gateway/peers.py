@@ -26,8 +26,9 @@ ENGINE_LIMIT_S = 20.0
 class Cores(NamedTuple):
     """Which processor core is whose; None for any."""
 
-    harness: int | None
-    gateway: int | None
+    engine: int | None = None
+    gateway: int | None = None
+    client: int | None = None
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -85,7 +86,7 @@ class Direct:
         self.port = self.engine_port = free_port()
         self.headers: dict[str, str] = {}
         words = [sys.executable, "-m", MOCK, "--port", str(self.port)]
-        self._process = start_program(words, core=cores.harness)
+        self._process = start_program(words, core=cores.engine)
         wait_for("the mock engine", lambda: ask_json(self.port, "/health")[0] == 200, ENGINE_LIMIT_S)
 
     def pids(self) -> list[int]:

@@ -88,7 +88,7 @@ class Stoker:
     def __init__(self, cores: Cores) -> None:
         begun_s = time.monotonic()
         self.engine_port = free_port()
-        self._home = StokerHome(render_mock_service("mock", self.engine_port, core=cores.harness), cores.gateway)
+        self._home = StokerHome(render_mock_service("mock", self.engine_port, core=cores.engine), cores.gateway)
         self.port, self.headers = self._home.port, self._home.headers
         try:
             self._home.run("up", "mock")

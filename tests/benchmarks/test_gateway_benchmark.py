@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from benchmarks.gateway.cells import Cell, Turn
+from benchmarks.gateway.cores import choose_cores, describe_cores, read_cores
 from benchmarks.gateway.document import write_part
 from benchmarks.gateway.load import Measured
-from benchmarks.gateway.peers import read_entries, read_version
+from benchmarks.gateway.peers import Cores, read_entries, read_version
 from benchmarks.gateway.processes import ROOT
 from benchmarks.gateway.table import render
 
@@ -74,3 +76,26 @@ def test_stoker_is_measured_beside_the_engine_itself() -> None:
     errors, unfinished = row[-4:-2]
     assert (errors, unfinished) == ("0", "0")
     assert float(row[5]) > 0
+
+
+def test_the_gateway_has_a_core_for_itself_and_the_others_have_one_each_where_there_are_enough() -> None:
+    assert choose_cores(None, [0]) == Cores()
+    assert choose_cores(None, [0, 1]) == Cores(engine=0, gateway=1, client=0)
+    assert choose_cores(None, [0, 2, 4, 6]) == Cores(engine=2, gateway=4, client=6)
+    assert choose_cores([5, 1, 3], [0]) == Cores(engine=5, gateway=1, client=3)
+
+
+def test_the_table_says_who_shares_a_core() -> None:
+    assert "no number means much" in describe_cores(Cores())
+    assert "engine and client together" in describe_cores(Cores(0, 1, 0))
+    assert "each alone" in describe_cores(Cores(0, 1, 2))
+
+
+def test_two_threads_of_a_core_are_one_core(tmp_path: Path) -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    for number in usable:
+        folder = tmp_path / f"cpu{number}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(f"{usable[0]}-{usable[-1]},9999\n")
+    assert read_cores(tmp_path) == usable[:1]
+    assert read_cores(tmp_path / "nothing") == usable

@@ -124,9 +124,9 @@ def test_a_reply_that_is_not_http_is_told_as_the_engines_fault(reply: bytes) -> 
         b"0\r\nx: y\r\n", b"%x\r\nabc" % CLOSING_LIMIT_BYTES,
     ],
 )  # fmt: skip
-def test_a_stream_that_breaks_at_any_byte_ends_with_an_error_event(rest: bytes) -> None:
+def test_a_stream_that_breaks_at_any_byte_gets_an_error_event_and_no_end(rest: bytes) -> None:
     async def story(stage: Stage) -> None:
-        body = (await (await stage.chat(stream=True)).read_answer()).body
+        body = (await (await stage.chat(stream=True)).read_answer(breaks=True)).body
         assert body.startswith(b"data: 1\n\n")
         assert b'"src":"stoker"' in body
         assert DONE not in body
@@ -135,9 +135,9 @@ def test_a_stream_that_breaks_at_any_byte_ends_with_an_error_event(rest: bytes) 
 
 
 @pytest.mark.parametrize("rest", [b"5\r\ndata:xx", b"zz\r\n", b"0\r\n" + b"x: %s\r\n" % (b"y" * 500) * 40])
-def test_a_stream_that_stops_being_http_ends_with_an_error_event(rest: bytes) -> None:
+def test_a_stream_that_stops_being_http_gets_an_error_event_and_no_end(rest: bytes) -> None:
     async def story(stage: Stage) -> None:
-        assert b"engine_malformed" in (await (await stage.chat(stream=True)).read_answer()).body
+        assert b"engine_malformed" in (await (await stage.chat(stream=True)).read_answer(breaks=True)).body
 
     run(raw(OK + EVENTS + CHUNKED + b"\r\n9\r\ndata: 1\n\n\r\n", rest), story)
 
@@ -201,9 +201,9 @@ def test_an_engine_that_waits_for_a_whole_body_gets_it_after_asking_first() -> N
     assert body == b'{"model": "m"}'
 
 
-def test_a_filtered_stream_that_breaks_ends_with_an_error_event() -> None:
+def test_a_filtered_stream_that_breaks_gets_an_error_event_and_no_end() -> None:
     async def story(stage: Stage) -> None:
-        body = (await (await stage.chat(stream=True)).read_answer()).body
+        body = (await (await stage.chat(stream=True)).read_answer(breaks=True)).body
         assert b'"src":"stoker"' in body
 
     run(events(b'data: {"choices": []}\n\n', ends=False), story, ("reasoning-field=reasoning",))

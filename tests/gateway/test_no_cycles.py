@@ -36,6 +36,12 @@ async def asked(stage: Stage) -> None:
     await close(stage, client.writer)
 
 
+async def broke(stage: Stage) -> None:
+    client = await stage.chat(stream=True)
+    await client.read_answer(breaks=True)
+    await close(stage, client.writer)
+
+
 async def left(stage: Stage) -> None:
     client = await stage.chat(stream=True)
     await client.reader.readuntil(b'"a"')
@@ -73,7 +79,7 @@ CASES: list[tuple[Answer, Play]] = [
     (events(EVENT), asked),
     (json_answer(b'{"model": "m"}'), asked),
     (endless, left),
-    (raw(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\nda"), asked),
+    (raw(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\nda"), broke),
     (raw(b"nonsense\r\n\r\n"), asked),
     (json_answer(b"{}"), refused),
     (json_answer(b"{}"), broken),

@@ -105,7 +105,7 @@ def test_a_client_that_waits_for_a_start_gets_the_error_as_its_first_event() -> 
         client = await stage.chat(stream=True)
         await client.reader.readuntil(b"\n\n\r\n")
         stage.meter.cut("owner")
-        event = (await client.read_chunks()).rpartition(b"data: ")[2]
+        event = (await client.read_broken_chunks()).rpartition(b"data: ")[2]
         assert json.loads(event)["error"]["code"] == "revoked_api_key"
         stage.come()
 

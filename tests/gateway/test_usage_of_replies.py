@@ -151,16 +151,16 @@ async def babble(writer: asyncio.StreamWriter) -> None:
     writer.write(b"this is not HTTP\r\n\r\n")
 
 
-ENDINGS = {"death": die, "noise": babble, "death in a stream": events(CHUNK % b"b", ends=False)}
+ENDINGS = {"death": (die, False), "noise": (babble, False), "death in a stream": (events(CHUNK % b"b", ends=False), True)}
 
 
-@pytest.mark.parametrize("answer", ENDINGS.values(), ids=ENDINGS)
-def test_every_ending_is_noted_once_and_leaves_nothing_in_flight(answer: Answer) -> None:
+@pytest.mark.parametrize(("answer", "breaks"), ENDINGS.values(), ids=ENDINGS)
+def test_every_ending_is_noted_once_and_leaves_nothing_in_flight(answer: Answer, breaks: bool) -> None:
     stage = Stage(Engine(answer), ())
 
     async def story(_: Stage) -> None:
         client = await stage.chat(stream=True)
-        await client.read_answer()
+        await client.read_answer(breaks=breaks)
         assert stage.door.serving.in_flight("chat") == 0
 
     act(stage, story)
@@ -200,10 +200,22 @@ def paused(before: bytes, after: bytes) -> Answer:
 
 def test_the_time_to_the_first_token_is_not_that_to_the_role() -> None:
     late, _ = noted(paused(ROLE, CHUNK % b"hello" + COUNTED + DONE))
-    assert late.ttft_s is not None and late.ttft_s >= PAUSE_S
+    assert late.ttft_s is not None and round(late.ttft_s, 6) >= PAUSE_S
     soon, _ = noted(paused(ROLE + CHUNK % b"hello", COUNTED + DONE))
     assert soon.ttft_s is not None and soon.ttft_s < late.duration_s
     assert soon.ttft_s < PAUSE_S <= soon.duration_s
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 503])
+def test_an_error_has_no_time_to_a_first_token(status: int) -> None:
+    stage = Stage(Engine(json_answer(b'{"error": {"message": "no"}}', status=status)), ())
+
+    async def story(_: Stage) -> None:
+        assert (await (await stage.chat()).read_answer()).status == status
+        await until(lambda: len(stage.used) == 1)
+
+    act(stage, story)
+    assert (stage.used[0].status, stage.used[0].ttft_s) == (status, None)
 
 
 def test_a_stream_without_a_token_has_no_time_to_it() -> None:

@@ -14,7 +14,7 @@ from stoker.flows.history import History
 from stoker.flows.menu import Menu
 from stoker.flows.on_demand import OnDemand
 from stoker.gateway.directory import Entry, NoSingleModel
-from stoker.records import ANY, BEING_STARTED, RESTING, Endpoint, Plan, Service, SettingValue, State, Wish
+from stoker.records import ANY, BEING_STARTED, RESTING, Abilities, Endpoint, Plan, Service, SettingValue, State, Wish
 from stoker.supervise.service import ServiceOwner
 
 RETRY_SOON_S, RETRY_LATER_S, LONGEST_RETRY_S = 5, 60, 3600
@@ -104,18 +104,23 @@ class Directory:
     def _look_at(self, name: str, owner: ServiceOwner) -> Entry:
         plan, service = owner.plan, owner.service
         model, endpoint, on_demand = plan.model, owner.endpoint, self._menu.door(name).on_demand
-        if on_demand and service.state in RESTING and (wish := self._menu.wish(name)) is not None:
+        wish = self._menu.wish(name)
+        is_remade = on_demand and service.state in RESTING and wish is not None
+        if is_remade and wish is not None:
             model = wish.served_name or name  # by its table, as it is started next
         comes = on_demand or service.state in COMES
         expected_s = 0.0 if endpoint is not None else self._expected_s(name, service.state, service.since) if comes else None
         limits, parallel = self._menu.limits(name), _find(plan, "parallel")
         if limits.running is None and isinstance(parallel, int):
             limits = msgspec.structs.replace(limits, running=parallel)
+        if limits.tokens is None:
+            limits = msgspec.structs.replace(limits, tokens=plan.kv_tokens)
         return Entry(
             name, model, service.state, service.since, service.why, _whole(_find(plan, "context")), endpoint,
             self._retry_after_s(name, service.state, on_demand, expected_s), limits,
             on_demand=on_demand, expected_s=expected_s, waits_for=self._on_demand.waits_for(name), answers=plan.answers,
-            filters=self._menu.filters(name),
+            filters=self._menu.filters(name), revision=None if is_remade else plan.revision,
+            plan_id=None if is_remade else plan.plan_id, abilities=Abilities() if is_remade else plan.abilities,
         )  # fmt: skip
 
     def _unstarted(self, wish: Wish, model: str) -> Entry:

@@ -36,11 +36,11 @@ def stop_service(daemon: Daemon, name: str) -> Iterator[ServiceView]:
         view = daemon.wait(name, view.state)
 
 
-def stop_all(daemon: Daemon) -> Iterator[ServiceView]:
+def stop_all(paths: Paths, daemon: Daemon) -> Iterator[ServiceView]:
     """Stops every service, whatever becomes of the others; raises StokerError at the end with those that did not stop."""
     faults: list[str] = []
     seen: set[str] = set()
-    while left := _left(daemon, seen):
+    while left := _left(paths, daemon, seen):
         for name in left:
             seen.add(name)
             try:
@@ -51,9 +51,12 @@ def stop_all(daemon: Daemon) -> Iterator[ServiceView]:
         raise StokerError("; ".join(faults), next_step="`stoker down` again; a reboot ends what the kernel holds")
 
 
-def _left(daemon: Daemon, seen: set[str]) -> list[str]:
+def _left(paths: Paths, daemon: Daemon, seen: set[str]) -> list[str]:
     """Returns the services that were not stopped yet, or have come up since: a switch may have started them."""
-    services = daemon.status().services
+    try:
+        services = daemon.status().services
+    except StokerError:  # what only shows must not keep anything from being stopped: their names are on the disk, too
+        return [saved.plan.service for saved in read_saved(paths.database) if saved.plan.service not in seen]
     fresh = [one.name for one in services if one.name not in seen]
     return fresh or [one.name for one in services if one.state not in RESTING]
 

@@ -71,7 +71,7 @@ class Line:
             self._tokens -= ticket.claim.tokens
         elif ticket in self._waiting:
             self._waiting.remove(ticket)
-        if not self._hands_on:
+        if self._waiting and not self._hands_on:
             self._hand_on()
 
     def _hand_on(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections import deque
 from typing import NamedTuple, Protocol, cast
 
@@ -17,6 +19,7 @@ BODY_BYTES_PER_S = 8 * 1024  # what a body's sender may take longer than its lim
 TICKS = 10  # looks at the clock within the shortest limit; a timer for every request would cost more than its parsing
 LINGER_S = 5.0
 LINGER_BYTES = 256 * 1024**2
+RESET = struct.pack("ii", 1, 0)  # what is not sent yet is not sent any more
 WRITE_BUFFER_BYTES = 64 * 1024
 TOO_SLOW = Denial(408, "request_too_slow", "The rest of the request did not come in time.", BAD_REQUEST)
 
@@ -191,6 +194,20 @@ class ClientConnection(asyncio.Protocol):
         if self._exchange is None and self._waiting and not self._transport.is_closing():
             self._next()
 
+    def break_off(self) -> None:
+        """Closes once what was written is on its way: what came unread meanwhile is read, since a reset would swallow it."""
+        self._exchange = None
+        self._waiting.clear()
+        self._ignored_bytes = self._ignored_bytes or 0
+        self._linger(IDLE_LIMIT_S)
+        if self._transport.is_closing():  # the client left just now, and this has not been told yet
+            return
+        if self._transport.can_write_eof():
+            self._transport.resume_reading()
+            self._transport.write_eof()
+        else:  # TLS says its own goodbye, and reads on meanwhile
+            self._transport.close()
+
     def hold(self, is_full: bool) -> None:
         """Reads no more from the client until there is room for it again."""
         (self._transport.pause_reading if is_full else self._transport.resume_reading)()
@@ -198,7 +215,7 @@ class ClientConnection(asyncio.Protocol):
     def abort(self) -> None:
         """Cuts the connection."""
         self._exchange = None
-        self._transport.abort()
+        self._reset()
 
     def close_when_idle(self) -> None:
         """Closes now, or after the reply that is being written."""
@@ -207,6 +224,16 @@ class ClientConnection(asyncio.Protocol):
 
     def cut(self) -> None:
         """Closes now; a reply that is being written is not whole."""
+        if self._exchange is None:
+            self._transport.abort()
+        else:
+            self._reset()
+
+    def _reset(self) -> None:
+        """Cuts with a reset: of a reply that ends with its connection, nothing else tells that it is not whole."""
+        ours = self._transport.get_extra_info("socket")
+        if ours is not None and ours.fileno() >= 0:  # TLS has none any more where the client has just left
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         self._transport.abort()
 
     def _refuse(self, denial: Denial) -> None:
@@ -219,8 +246,11 @@ class ClientConnection(asyncio.Protocol):
         """Answers, then reads on for a while: a reset would swallow the answer."""
         self._transport.resume_reading()
         self._keeper.refuse_unread(Exchange(unread.request, LastWire(self._transport, self.peer), []), unread.denial)
+        self._linger(LINGER_S)
+
+    def _linger(self, limit_s: float) -> None:
         self._disarm()
-        self._timer = self._loop.call_later(LINGER_S, self._transport.abort)
+        self._timer = self._loop.call_later(limit_s, self._transport.abort)
 
     def _ignore(self, size_bytes: int) -> None:
         self._ignored_bytes = (self._ignored_bytes or 0) + size_bytes

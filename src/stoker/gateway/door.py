@@ -23,7 +23,7 @@ from stoker.gateway.meter import Meter, refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import render_model, render_models, render_running
 from stoker.gateway.refusals import JSON, refuse
-from stoker.gateway.routes import BASE, BY_MODEL, MODELS, SERVICE, UPSTREAM, meant, read_within, why_unknown
+from stoker.gateway.routes import BASE, BY_MODEL, MODELS, REALTIME, SERVICE, UPSTREAM, meant, read_within, why_unknown
 from stoker.gateway.serving import Serving
 from stoker.gateway.tls import make_tls
 
@@ -133,7 +133,7 @@ class Door:
             self._answer_client(exchange, path)
         elif path == "/metrics":
             if self._is_allowed(exchange, "metrics") and _takes(exchange, "GET", "HEAD"):
-                exchange.reply(200, [(b"content-type", self._metrics.content_type)], self._metrics.render())
+                self._spawn(self._tell_metrics(exchange), exchange)
         elif self._is_allowed(exchange, "control"):
             self._spawn(run_app(self._app, exchange), exchange)
 
@@ -141,8 +141,8 @@ class Door:
         caller = self._is_allowed(exchange, "models")
         if caller is None:
             return
-        if path in BY_MODEL:
-            if _takes(exchange, "POST"):
+        if path in BY_MODEL or path == REALTIME:
+            if _takes(exchange, "GET" if path == REALTIME else "POST"):
                 self._meter.begin(exchange, caller)
                 self.serving.ask_model(exchange, caller)
         elif path.startswith((SERVICE, UPSTREAM)):
@@ -178,6 +178,11 @@ class Door:
             refuse(exchange, 404, "model_not_found", f"There is no model `{name}` here.", param="model")
         else:
             exchange.reply(200, [JSON], render_model(found))
+
+    async def _tell_metrics(self, exchange: Exchange) -> None:
+        text = await self._metrics.render()
+        if not exchange.done:
+            exchange.reply(200, [(b"content-type", self._metrics.content_type)], text)
 
     def _is_allowed(self, exchange: Exchange, place: Place) -> Caller | None:
         who = self._keyring.who(exchange.request.headers, exchange.peer, place)

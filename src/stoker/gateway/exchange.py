@@ -63,6 +63,9 @@ class Wire(Protocol):
     def hold(self, is_full: bool) -> None:
         """Reads no more from the client until there is room for it again."""
 
+    def break_off(self) -> None:
+        """Closes after what was written, so that the client gets all of it."""
+
     def abort(self) -> None:
         """Cuts the connection, so that the client sees that the reply is not whole."""
 
@@ -183,15 +186,20 @@ class Exchange:
 
     def end(self) -> None:
         """Ends the reply cleanly."""
+        if self._late is not None and not self.done:
+            self._end_late(bytes(self._late))
         if not self.done:
-            if self._late is not None:
-                whole, self._late = bytes(self._late), None
-                self.write(late_event(self.request.path, self.status or 0, whole))
             self._close()
             if self._chunked and not self._as_it_comes:
                 self._wire.write(b"0\r\n\r\n")
             sized = self._chunked or self.request.http_version == "1.1"
             self._wire.finish(self.request.keep_alive and sized)
+
+    def _end_late(self, whole: bytes) -> None:
+        self._late = None
+        self.write(late_event(self.request.path, self.status or 0, whole))
+        if self.status != http.HTTPStatus.OK:
+            self.break_off()
 
     def abort(self) -> None:
         """Ends the reply so that the client sees that it is not whole."""
@@ -200,10 +208,10 @@ class Exchange:
             self._wire.abort()
 
     def break_off(self) -> None:
-        """Closes after what was written, and without the reply's end."""
+        """Closes after what was written, which says why, and without the reply's end."""
         if not self.done:
             self._close()
-            self._wire.finish(False)
+            self._wire.break_off()
 
     def pause(self) -> None:
         """Tells whoever writes the reply to wait; whoever begins to write it later looks at `paused`."""

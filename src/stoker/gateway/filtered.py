@@ -45,6 +45,7 @@ class FilteredExchange(Exchange):
         self._head: tuple[int, Headers, int | None] | None = None
         self._rewriter: Rewriter | None = None
         self._asks = False
+        self._ends = inner.end
         self.paused = inner.paused
         inner.on_gone, inner.on_pause, inner.on_resume = self.gone, self.pause, self.resume
         inner.on_cut = lambda denial: self.on_cut is not None and self.on_cut(denial)
@@ -76,13 +77,22 @@ class FilteredExchange(Exchange):
 
     def end(self) -> None:
         """Ends the reply once all of it is passed on."""
-        if self.done:
-            return
         if self._rewriter is None:
             super().end()
-            return
+        elif not self.done:
+            self._end_rewritten(self._rewriter)
+
+    def break_off(self) -> None:
+        """Closes once all of it is passed on, and without the reply's end."""
+        self._ends = self._inner.break_off
+        if self._rewriter is None:
+            super().break_off()
+        elif not self.done:
+            self._end_rewritten(self._rewriter)
+
+    def _end_rewritten(self, rewriter: Rewriter) -> None:
         self.done = True
-        self._pass(self._rewriter.end())
+        self._pass(rewriter.end())
 
     def _pass(self, data: bytes) -> None:
         """Sends bytes, then stops for a question, or ends."""
@@ -93,7 +103,7 @@ class FilteredExchange(Exchange):
             self._send_head(len(data) if ends else self._head[2])
         self._inner.write(data)
         if ends:
-            self._inner.end()
+            self._ends()
         elif self._rewriter.question and not self._asks:
             self._asks = True
             self._spawn(self._ask(self._rewriter), self)
@@ -136,6 +146,7 @@ class _Onward:
         self.peer = inner.peer
         self.write = inner.write
         self.abort = inner.abort
+        self.break_off = inner.break_off
         self.hold = inner.hold
         self._inner = inner
 

@@ -18,5 +18,8 @@ class LastWire:
     def hold(self, is_full: bool) -> None:
         """Leaves what comes to the connection."""
 
+    def break_off(self) -> None:
+        """Leaves the closing to the connection."""
+
     def abort(self) -> None:
         """Leaves the closing to the connection."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
 
-from stoker.gateway.exchange import Exchange
+from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.keyring import Caller, Denial
 from stoker.gateway.refusals import refuse
 from stoker.gateway.tally import Tally
@@ -79,9 +79,9 @@ def _cut(exchange: Exchange, denial: Denial) -> None:
         exchange.abort()
 
 
-def refuse_denied(exchange: Exchange, denial: Denial) -> None:
-    """Answers somebody who is not let in."""
-    headers = [(b"www-authenticate", b"Bearer")] if denial.status == 401 else []
+def refuse_denied(exchange: Exchange, denial: Denial, named: Headers | None = None) -> None:
+    """Answers somebody who is not let in; `named` are the headers that say of what, where he may know it."""
+    headers = [(b"www-authenticate", b"Bearer"), *(named or [])] if denial.status == 401 else [*(named or [])]
     if denial.retry_after_s is not None:
         headers.append((b"retry-after", str(denial.retry_after_s).encode()))
     refuse(exchange, denial.status, denial.code, denial.message, kind=denial.kind, headers=headers)

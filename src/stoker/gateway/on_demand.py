@@ -13,8 +13,9 @@ from stoker.gateway.form import rename_model
 from stoker.gateway.keyring import Caller, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.model_value import replace_model
+from stoker.gateway.query import rename_target
 from stoker.gateway.refusals import BAD_REQUEST, refuse
-from stoker.records import WITHOUT_ENGINE, Record, State
+from stoker.records import WITHOUT_ENGINE, Abilities, Record, State
 
 RETRY_FULL_S = 5
 ALIAS_FILTER = (b"x-stoker-filters", b"alias")
@@ -31,6 +32,7 @@ class ModelEntry(Record, frozen=True):
     alias_of: str | None
     on_demand: bool
     expected_s: float | None
+    capabilities: Abilities
     object: str = "model"
     type: str = "model"
     owned_by: str = "stoker"
@@ -55,7 +57,15 @@ def render_model(entry: Entry) -> bytes:
 
 def _model(one: Entry) -> ModelEntry:
     return ModelEntry(
-        one.model, int(one.since), one.service, one.state, one.context_tokens, one.alias_of, one.on_demand, one.expected_s
+        one.model,
+        int(one.since),
+        one.service,
+        one.state,
+        one.context_tokens,
+        one.alias_of,
+        one.on_demand,
+        one.expected_s,
+        one.abilities,
     )
 
 
@@ -119,8 +129,13 @@ def _headers(entry: Entry) -> Headers:
 
 def name_service(entry: Entry) -> Headers:
     """Returns what is known of who would answer before an engine is asked."""
-    model = entry.alias_of or entry.model
-    return [(b"x-stoker-service", entry.service.encode()), (b"x-stoker-model", model.encode())]
+    said = (
+        ("service", entry.service),
+        ("model", entry.alias_of or entry.model),
+        ("revision", entry.revision),
+        ("plan", entry.plan_id),
+    )
+    return [(f"x-stoker-{what}".encode(), value.encode()) for what, value in said if value is not None]
 
 
 def refuse_full(exchange: Exchange, entry: Entry, why: str) -> None:
@@ -138,6 +153,9 @@ def name_real_model(exchange: Exchange, entry: Entry) -> Headers | None:
     if entry.alias_of is None:
         return []
     request = exchange.request
+    if request.is_websocket:
+        exchange.request = request._replace(target=rename_target(request.target, entry.alias_of))
+        return [ALIAS_FILTER]
     try:
         if request.is_json:
             body = replace_model(bytes(request.body), entry.alias_of)

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 
 from stoker.gateway.directory import Entry
-from stoker.gateway.exchange import Exchange, Request
+from stoker.gateway.exchange import Exchange
 from stoker.gateway.on_demand import name_service
+from stoker.gateway.refusals import refuse
 
 WAIT_HEADER = b"x-stoker-wait"
+SECONDS = re.compile(rb"\d{1,9}(\.\d{0,9})?|\.\d{1,9}")  # float() takes nan, inf, 1_0 and spaces, too
 
 
-def wait_limit_s(request: Request, most_s: float) -> float:
-    """Returns how long a client waits for a start: what its `x-stoker-wait` says in seconds, at most what is allowed."""
-    said = request.header(WAIT_HEADER)
-    try:
-        return most_s if said is None else max(0.0, min(most_s, float(said)))
-    except ValueError:
+def wait_limit_s(exchange: Exchange, entry: Entry) -> float | None:
+    """Returns how long a client waits for a start: what its `x-stoker-wait` says in seconds, at most what is allowed.
+
+    Answers 400 and returns None where that is no such number.
+    """
+    said, most_s = exchange.request.header(WAIT_HEADER), entry.limits.wait_s
+    if said is None:
         return most_s
+    if SECONDS.fullmatch(said) is None:
+        message = "`x-stoker-wait` is how many seconds to wait for a start: a number such as 30 or 0.5, or 0 for none."
+        refuse(exchange, 400, "invalid_wait", message, headers=name_service(entry))
+        return None
+    return min(most_s, float(said))
 
 
 class Patience:

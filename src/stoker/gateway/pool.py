@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import select
 from collections import defaultdict
+from itertools import takewhile
 from typing import cast
 
 from stoker.records import Endpoint
@@ -15,6 +16,8 @@ LINGER_S = 5.0
 # Engines that keep connections close them after 5 s (uvicorn under vLLM and SGLang). One that is reused well before cannot
 # be closing just then, so no request goes out on a connection of which nobody could say whether it was still read.
 REUSE_LIMIT_S = 2.0
+# Not one by one, nor many at once: each takes 0.1 ms to close, for which streams wait.
+SWEEP_PAUSE_S = 0.02
 WRITE_BUFFER_BYTES = 64 * 1024
 Address = tuple[str, int]
 
@@ -77,14 +80,15 @@ class Pool:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._idle: defaultdict[Address, list[EngineConnection]] = defaultdict(list)
+        # In the order in which they were given back: the last one is used next, the first one has waited longest.
+        self._idle: defaultdict[Address, dict[EngineConnection, None]] = defaultdict(dict)
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self, endpoint: Endpoint) -> EngineConnection | None:
         """Returns the connection that was used last, if it may still be used."""
         idle, oldest = self._idle.get((endpoint.host, endpoint.port)), self._loop.time() - REUSE_LIMIT_S
         while idle:
-            connection = idle.pop()
+            connection, _ = idle.popitem()
             if connection.idle_since > oldest and connection.is_quiet():
                 return connection
             connection.drop()
@@ -107,26 +111,24 @@ class Pool:
     def keep(self, connection: EngineConnection) -> None:
         """Keeps a connection whose reply is whole."""
         connection.idle_since = self._loop.time()
-        self._idle[connection.address].append(connection)
+        self._idle[connection.address][connection] = None
         if self._timer is None:
             self._timer = self._loop.call_later(REUSE_LIMIT_S, self._sweep)
 
     def forget(self, connection: EngineConnection) -> None:
         """Learns that a connection has ended."""
-        idle = self._idle.get(connection.address)
-        if idle and connection in idle:
-            idle.remove(connection)
+        self._idle.get(connection.address, {}).pop(connection, None)
 
     def _sweep(self) -> None:
-        oldest = self._loop.time() - REUSE_LIMIT_S
+        now = self._loop.time()
         for address, idle in list(self._idle.items()):
-            for connection in [one for one in idle if one.idle_since <= oldest]:
-                idle.remove(connection)
+            for connection in list(takewhile(lambda one: one.idle_since <= now - REUSE_LIMIT_S, idle)):
+                del idle[connection]
                 connection.close()
             if not idle:
                 del self._idle[address]
-        kept_longest = min((idle[0].idle_since for idle in self._idle.values()), default=None)
-        self._timer = None if kept_longest is None else self._loop.call_at(kept_longest + REUSE_LIMIT_S, self._sweep)
+        due = min((next(iter(idle)).idle_since + REUSE_LIMIT_S for idle in self._idle.values()), default=None)
+        self._timer = None if due is None else self._loop.call_at(max(due, now + SWEEP_PAUSE_S), self._sweep)
 
     def close(self) -> None:
         """Closes all that are kept."""

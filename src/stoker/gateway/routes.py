@@ -12,12 +12,13 @@ BY_MODEL = frozenset({
     "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/v1/audio/speech",
     "/v1/audio/transcriptions", "/v1/audio/translations", "/v1/images/generations", "/v1/images/edits",
 })  # fmt: skip
-# Engines have paths that change what they are: weights, adapters, saved slots, caches. Those are for the owner's key.
-FOR_ALL_KEYS = BY_MODEL | {"/health", "/v1/models", "/v1/realtime"}
 SERVICE, UPSTREAM, MODELS = "/service/", "/upstream/", "/v1/models"
+REALTIME = "/v1/realtime"  # a WebSocket; the query names the model
+# Engines have paths that change what they are: weights, adapters, saved slots, caches. Those are for the owner's key.
+FOR_ALL_KEYS = BY_MODEL | {"/health", MODELS, REALTIME}
 MOST_WORDS = 4  # of a model's name
 SHOWN_PREFIXES = (SERVICE, UPSTREAM, f"{MODELS}/", "/api/")
-KNOWN = BY_MODEL | {"/health", "/metrics", MODELS, "/running"}
+KNOWN = BY_MODEL | {"/health", "/metrics", MODELS, "/running", REALTIME}
 BASE, CONTROL = "/v1", "/api/"
 LONGEST_FIRST = sorted((*BY_MODEL, MODELS), key=len, reverse=True)
 

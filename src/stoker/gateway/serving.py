@@ -10,7 +10,7 @@ from functools import partial
 from stoker.config import GatewayConfig
 from stoker.errors import StokerError
 from stoker.gateway.admission import Claim, Line, Places, Ticket
-from stoker.gateway.asked import Asked, read_asked
+from stoker.gateway.asked import Asked, read_asked, read_realtime
 from stoker.gateway.chain import chain_of
 from stoker.gateway.directory import Directory, Entry, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
@@ -18,18 +18,26 @@ from stoker.gateway.filtered import filter_exchange
 from stoker.gateway.keyring import OWNER, Caller, out_of_paths, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
-from stoker.gateway.on_demand import find_or_refuse, name_real_model, refuse_full, refuse_unready, refuse_unstarted
+from stoker.gateway.on_demand import (
+    find_or_refuse,
+    name_real_model,
+    name_service,
+    refuse_full,
+    refuse_unready,
+    refuse_unstarted,
+)
 from stoker.gateway.patience import Patience, wait_limit_s
 from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import refuse
 from stoker.gateway.relay import Relay
-from stoker.gateway.routes import FOR_ALL_KEYS, Within
+from stoker.gateway.routes import FOR_ALL_KEYS, REALTIME, Within
 from stoker.gateway.silence import Silence
 from stoker.gateway.tail import names_another, read_counted
 from stoker.gateway.token_count import count_tokens
 from stoker.gateway.way import Way
 from stoker.records import Endpoint
 
+OK = 200
 Spawn = Callable[[Coroutine[None, None, None], Exchange], None]
 
 
@@ -83,8 +91,8 @@ class Serving:
         self._pool.close()
 
     def ask_model(self, exchange: Exchange, caller: Caller) -> None:
-        """Sends a request to the model that its body names."""
-        asked = read_asked(exchange)
+        """Sends a request to the model that its body names, or a WebSocket's query."""
+        asked = read_realtime(exchange) if exchange.request.path == REALTIME else read_asked(exchange)
         if asked is None:
             return
         entry = find_or_refuse(exchange, self._directory, asked.model, caller)
@@ -120,7 +128,7 @@ class Serving:
             refuse_denied(exchange, out_of_scope(caller, within.name))
             return
         if caller.name != OWNER and within.path not in FOR_ALL_KEYS:
-            refuse_denied(exchange, out_of_paths(caller, within.path))
+            refuse_denied(exchange, out_of_paths(caller, within.path), name_service(entry))
             return
         exchange.request = exchange.request._replace(path=within.path, target=within.target)
         real = entry._replace(model=entry.alias_of or entry.model, alias_of=None)  # what is sent here is not looked into
@@ -132,9 +140,12 @@ class Serving:
         entry, exchange = errand.entry, errand.exchange
         if exchange.usage is not None:
             exchange.usage.service, exchange.usage.model = entry.service, entry.alias_of or entry.model
+        limit_s = wait_limit_s(exchange, entry)  # also where there is no need to: what is wrong is always so
+        if limit_s is None:
+            return
         if entry.endpoint is not None:
             self._line_up(errand)
-        elif entry.on_demand and (limit_s := wait_limit_s(exchange.request, entry.limits.wait_s)):
+        elif entry.on_demand and limit_s:
             self._spawn(self._await_start(errand, limit_s), exchange)
         else:
             refuse_unready(exchange, self._directory, entry)
@@ -173,7 +184,9 @@ class Serving:
     def _line_up(self, errand: Errand) -> None:
         caller, entry, exchange = errand.caller, errand.entry, errand.exchange
         line = self._line(entry)
-        claim = Claim(caller.name, caller.priority, caller.running, errand.asked.tokens)
+        most = entry.context_tokens  # no request holds more of the cache
+        tokens = errand.asked.tokens if most is None else min(errand.asked.tokens, most)
+        claim = Claim(caller.name, caller.priority, caller.running, tokens)
         ticket = Ticket(claim, partial(self._take_turn, errand))
         ended = exchange.on_done
 
@@ -247,9 +260,10 @@ class Serving:
         if exchange.usage is not None:
             counted = read_counted(opening, tail)
             exchange.usage.prompt_tokens, exchange.usage.completion_tokens, exchange.usage.cached_tokens = counted
-            exchange.usage.ttft_s = None if passage.first_at is None else passage.first_at - errand.begun_at
+            if passage.first_at is not None and exchange.status == OK:  # an error has no first token
+                exchange.usage.ttft_s = passage.first_at - errand.begun_at
             self._said_tokens[service] += counted.completion_tokens or 0
-        if errand.asked.model and exchange.status == 200:
+        if errand.asked.model and exchange.status == OK:
             said = names_another(relay.model, opening + b"\n" + tail)
             if said is not None:
                 self._metrics.substituted(service, relay.model, said)

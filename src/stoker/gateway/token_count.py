@@ -81,6 +81,8 @@ class _Asked(Exchange):
         """Hands over nothing."""
         self._hand_over(b"")
 
+    break_off = abort
+
     def _hand_over(self, raw: bytes) -> None:
         self.done = True
         if not self.body.done():

@@ -18,20 +18,31 @@ from stoker.records.base import (
     say_s,
 )
 from stoker.records.bench import (
+    FIGURES,
     Arrivals,
     BenchCell,
     BenchFigure,
+    BenchKnee,
     BenchLoad,
     BenchRepeat,
     BenchRun,
+    BenchSlo,
     BenchSubject,
     CellResult,
+    ClientSeen,
     CountedBy,
+    Ended,
     FigurePer,
     MachineSeen,
     RequestSeen,
+    SeriesPoint,
     SpeculationSeen,
     TokensRead,
+)
+from stoker.records.bench_runs import (
+    BenchRunLine,
+    Difference,
+    KeptRun,
 )
 from stoker.records.clients import (
     ClientConfig,
@@ -125,6 +136,7 @@ from stoker.records.model import (
     ModelLayout,
 )
 from stoker.records.plan import (
+    Abilities,
     AdoptedProcess,
     Alternative,
     Budget,
@@ -205,6 +217,8 @@ from stoker.records.usage import (
 from stoker.records.verify import (
     CheckResult,
     Exchange,
+    KeptVerification,
+    Occasion,
     ProbeResult,
     Target,
     Verdict,
@@ -236,6 +250,7 @@ from stoker.records.workflow import (
 )
 
 __all__ = [
+<<<<<<< HEAD
     "ANY", "AT_REST", "BEING_STARTED", "GIB", "MIB", "PRIORITIES", "RESTING", "STOP", "THEN", "WITHOUT_ENGINE",
     "AdoptView", "AdoptWish", "AdoptedProcess", "Adoption", "Alternative", "Arrivals", "AtExit", "BenchCell",
     "BenchFigure", "BenchLoad", "BenchRepeat", "BenchRun", "BenchSubject", "Budget", "BudgetLine", "CacheKind",
@@ -258,4 +273,28 @@ __all__ = [
     "TokensRead", "Topic", "UninstallView", "UnitAction", "UnitKind", "UnitLaunch", "UsageBy", "UsageLine",
     "UsageRecord", "UsageView", "Verdict", "Verification", "VerifyView", "Wish", "Workflow", "WorkflowStep", "Written",
     "say_bytes", "say_s", "worst",
+=======
+    "ANY", "AT_REST", "BEING_STARTED", "FIGURES", "GIB", "MIB", "PRIORITIES", "RESTING", "STOP", "THEN",
+    "WITHOUT_ENGINE", "Abilities", "AdoptView", "AdoptWish", "AdoptedProcess", "Adoption", "Alternative", "Arrivals",
+    "AtExit", "BenchCell", "BenchFigure", "BenchKnee", "BenchLoad", "BenchRepeat", "BenchRun", "BenchRunLine",
+    "BenchSlo", "BenchSubject", "Budget", "BudgetLine", "CacheKind", "CacheLayers", "Catalog", "CatalogChanges",
+    "CellResult", "Changed", "CheckResult", "ClientConfig", "ClientFact", "ClientReport", "ClientSeen",
+    "ClientSetting", "ClientUse", "Completed", "ContainerEngine", "ContainerLaunch", "CountedBy", "DaemonView",
+    "Difference", "Disk", "DoorSettings", "DoorView", "Ended", "Endpoint", "Environment", "Evidence", "Exchange",
+    "FetchSettings", "FetchView", "Fetched", "FigurePer", "FilterView", "Finding", "Flag", "FlagMatch", "FlagType",
+    "GatewayHere", "GatewayView", "GoodImage", "Gpu", "GpuProcess", "Handle", "HowFound", "IdleSettings", "IdleView",
+    "ImageOverlay", "InstallFinding", "InstallView", "InstalledEngine", "KeptRun", "KeptVerification", "KeyState",
+    "KeyView", "KeyWish", "LaunchSpec", "LeftOut", "Level", "Lifetime", "Listener", "LoadRate", "Loading", "LogForm",
+    "Machine", "MachineDetails", "MachineSeen", "McpServer", "McpStart", "McpTransport", "Measured", "Memory",
+    "MemoryHolder", "MissingFile", "Model", "ModelFormat", "ModelLayout", "Mount", "NamedKey", "NearCatalog", "NewKey",
+    "Occasion", "Overlay", "Pairs", "Pin", "Plan", "Pool", "ProbeResult", "Proof", "Publish", "QueueLimits",
+    "ReadAheadResult", "ReadRate", "ReasoningKind", "Recipe", "RecipeKind", "Record", "Renamed", "RenderedFile",
+    "Report", "RequestSeen", "RevokedKey", "Rule", "RunOutcome", "RunPlan", "RunState", "RunView", "RunningView",
+    "SavedService", "SavedSwitch", "Scalar", "SeriesPoint", "ServedModel", "Service", "ServiceView", "Setting",
+    "SettingValue", "Severity", "SpeculationKind", "SpeculationSeen", "Spelling", "Stage", "StageName", "StageRow",
+    "StageSign", "Standing", "Start", "State", "StatusView", "StepOutcome", "StepRun", "Suggestion", "SwitchOutcome",
+    "SwitchView", "Target", "Test", "Timeline", "TimelineView", "TokensRead", "Topic", "UninstallView", "UnitAction",
+    "UnitKind", "UnitLaunch", "UsageBy", "UsageLine", "UsageRecord", "UsageView", "Verdict", "Verification",
+    "VerifyView", "Wish", "Workflow", "WorkflowStep", "Written", "say_bytes", "say_s", "worst",
+>>>>>>> c61ad83ac1b9c1883d8520ba656a8fd5dfa6939f
 ]  # fmt: skip

@@ -58,12 +58,14 @@ class ServiceOwner:
         neighbours: Neighbours,
     ) -> None:
         self.service = saved.service
+        self._looked_at: Service | None = None
         self._neighbours = neighbours
         self._starts_asked = 0
         self.good = saved.good
         self._next_plan = saved.plan
         self._hands = Hands(saved.plan, tools, self._save, saved.handle)
         self._hands.measured = saved.measured
+        self._hands.on_gate_step = self._tell_change
         self._write = save
         self._store_problem: str | None = None
         self._inbox: asyncio.Queue[tuple[Event, asyncio.Task[None] | None]] = (
@@ -167,7 +169,7 @@ class ServiceOwner:
         await self._inbox.join()
 
     async def await_change(self, limit_s: float) -> None:
-        """Returns at the next change of state, or when the limit is over."""
+        """Returns at the next change of state or step of its gate, or when the limit is over."""
         changed = self._changed
         try:
             async with asyncio.timeout(limit_s):
@@ -253,6 +255,9 @@ class ServiceOwner:
             self._hands.plan = self._next_plan
             self._save()
         self._job = tasks.create_task(self._do(job)) if job else None
+        self._tell_change()
+
+    def _tell_change(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -270,6 +275,16 @@ class ServiceOwner:
     def tail(self, count: int) -> list[str]:
         """Returns the last lines that the engine printed."""
         return self._hands.log.tail(count)
+
+    @property
+    def was_looked_at(self) -> bool:
+        """Tells whether views know what the engine that runs now holds, since its state is what it is."""
+        return self._hands.was_looked_at and self._looked_at is self.service
+
+    def look_at_memory(self) -> None:
+        """Reads what the engine holds, for views; may be called in a thread."""
+        self._looked_at = self.service
+        self._hands.look_at_memory()
 
     def view(self) -> ServiceView:
         """Returns the service as people see it."""

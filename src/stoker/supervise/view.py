@@ -26,20 +26,21 @@ def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_p
         why=service.why,
         address=f"http://127.0.0.1:{handle.port}" if handle and running else None,
         pid=handle.pid if handle and running else None,
-        memory_bytes=running.memory_bytes() if running else None,
+        memory_bytes=hands.seen_bytes,
         memory_need_bytes=plan.memory_need_bytes,
         restarts=len(service.restarts),
         plan_id=plan.plan_id,
         exit_code=service.code,
         answers=plan.answers,
         warnings=tuple(problem for problem in problems if problem),
+        kv_tokens=plan.kv_tokens,
     )
 
 
 def _awaits(hands: Hands, service: Service, in_the_way: tuple[str, ...]) -> str | None:
     if hands.waits_for_turn:
         return ITS_TURN
-    wait = describe_wait(service, hands.need_bytes, hands.tools.limits)
+    wait = describe_wait(service, hands.need_bytes, hands.tools.limits, hands.gate_step)
     if in_the_way:
         return f"{wait}; `stoker switch {hands.plan.service}` stops {' and '.join(in_the_way)} for it"
     return wait

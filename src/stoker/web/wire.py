@@ -30,11 +30,13 @@ async def read_body(request: Request, kind: type[T]) -> T:
 
 
 def read_number(request: Request, name: str, default: float) -> float:
-    """Returns a number of the query; raises WrongUse where it is none."""
+    """Returns a number of the query, which are all counts or times; raises WrongUse where it is none, or below 0."""
     try:
         number = float(request.query_params.get(name, default))
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
         raise WrongUse(f"`{name}` should be a number")
+    if number < 0:
+        raise WrongUse(f"`{name}` is {number:g}", next_step="give 0 or more")
     return number

@@ -115,7 +115,7 @@ def test_an_unknown_count_stays_unknown() -> None:
 
 def test_an_engine_that_dies_in_the_middle_of_a_stream_is_still_told() -> None:
     async def story(stage: Stage) -> None:
-        answer = await (await stage.chat(stream=True)).read_answer()
+        answer = await (await stage.chat(stream=True)).read_answer(breaks=True)
         assert answer.body.startswith(THINKING.replace(b"reasoning", b"reasoning_content") + b'data: {"choices"')
         assert json.loads(answer.body.rstrip().rpartition(b"data: ")[2])["error"]["code"] == "engine_died"
         assert DONE not in answer.body
@@ -125,7 +125,7 @@ def test_an_engine_that_dies_in_the_middle_of_a_stream_is_still_told() -> None:
 
 def test_an_engine_that_dies_while_its_tokens_are_counted_is_still_told() -> None:
     async def story(stage: Stage) -> None:
-        answer = await (await stage.chat(stream=True)).read_answer()
+        answer = await (await stage.chat(stream=True)).read_answer(breaks=True)
         assert COUNTED in answer.body
         assert json.loads(answer.body.rstrip().rpartition(b"data: ")[2])["error"]["code"] == "engine_died"
 

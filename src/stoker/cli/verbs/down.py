@@ -54,7 +54,7 @@ def _stop(paths: Paths, daemon: Daemon, service: str | None, forget: bool, as_js
     from stoker.flows.down import stop_all, stop_daemon, stop_service
 
     stopped = {}
-    for view in stop_service(daemon, service) if service else stop_all(daemon):
+    for view in stop_service(daemon, service) if service else stop_all(paths, daemon):
         stopped[view.name] = view
         if not as_json:
             click.echo(change(view))
