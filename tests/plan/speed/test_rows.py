@@ -69,7 +69,8 @@ def test_four_published_rates_in_five_lie_in_their_intervals() -> None:
     ("slower", "faster"),
     [
         ({"quant": "BF16", "weights_gb": "NA"}, {"quant": "FP8", "weights_gb": "NA"}),
-        ({"quant": "Q8_0", "engine": "llama.cpp", "weights_gb": ""}, {"quant": "Q4_K_M", "engine": "llama.cpp", "weights_gb": ""}),
+        ({"quant": "Q8_0", "engine": "llama.cpp", "weights_gb": ""},
+         {"quant": "Q4_K_M", "engine": "llama.cpp", "weights_gb": ""}),
         ({"prompt_tokens": "25000"}, {"prompt_tokens": "1024"}),
         ({"concurrency": "1"}, {"concurrency": "10"}),
         ({"concurrency": "1"}, {"concurrency": "1", "note": "2 Sparks TP=2"}),
@@ -78,7 +79,8 @@ def test_four_published_rates_in_five_lie_in_their_intervals() -> None:
          {"concurrency": "1", "spec_method": "MTP", "num_spec_tokens": "3", "accept_rate_or_len": "0.8"}),
         ({"concurrency": "1", "spec_method": "MTP", "num_spec_tokens": "3", "note": "prose"},
          {"concurrency": "1", "spec_method": "MTP", "num_spec_tokens": "3", "note": "coding prompt"}),
-        ({"model": "mine-70b", "total_params_b": "70"}, {"model": "mine-70b-a5b", "total_params_b": "70", "active_params_b": "5"}),
+        ({"model": "mine-70b", "total_params_b": "70"},
+         {"model": "mine-70b-a5b", "total_params_b": "70", "active_params_b": "5"}),
     ],
 )  # fmt: skip
 def test_what_should_be_faster_is(slower: dict[str, str], faster: dict[str, str]) -> None:
