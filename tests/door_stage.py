@@ -99,7 +99,8 @@ class Stage:
                 await story(self)
             finally:
                 await self._close()
-                servers[0].close()
+                for server in servers:
+                    server.close()
                 self.door.cut_all()
                 upstream.close()
                 await self.engine.end()

@@ -123,6 +123,11 @@ class Paths(Record, frozen=True):
         return self.state / "usage.db"
 
     @property
+    def bench_database(self) -> Path:
+        """The SQLite file of benchmarks; it grows with each, and nothing else waits for it."""
+        return self.state / "bench.db"
+
+    @property
     def lock(self) -> Path:
         """The file whose lock says which daemon owns this folder."""
         return self.state / "daemon.lock"

@@ -103,7 +103,7 @@ def test_what_cannot_be_meant_is_wrong_use(home: Home, words: tuple[str, ...], p
 
 
 def test_without_a_daemon_a_service_cannot_be_proved(home: Home) -> None:
-    assert "--url proves any other address" in home.run("verify", code=3).stderr
+    assert "--url asks any other address" in home.run("verify", code=3).stderr
 
 
 def test_what_an_endpoint_says_does_not_drive_the_terminal_or_the_page(home: Home, key_file: Path, tmp_path: Path) -> None:

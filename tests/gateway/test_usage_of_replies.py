@@ -206,6 +206,18 @@ def test_the_time_to_the_first_token_is_not_that_to_the_role() -> None:
     assert soon.ttft_s < PAUSE_S <= soon.duration_s
 
 
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 503])
+def test_an_error_has_no_time_to_a_first_token(status: int) -> None:
+    stage = Stage(Engine(json_answer(b'{"error": {"message": "no"}}', status=status)), ())
+
+    async def story(_: Stage) -> None:
+        assert (await (await stage.chat()).read_answer()).status == status
+        await until(lambda: len(stage.used) == 1)
+
+    act(stage, story)
+    assert (stage.used[0].status, stage.used[0].ttft_s) == (status, None)
+
+
 def test_a_stream_without_a_token_has_no_time_to_it() -> None:
     record, _ = noted(paused(ROLE, COUNTED + DONE))
     assert record.ttft_s is None and record.completion_tokens == 4

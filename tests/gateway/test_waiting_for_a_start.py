@@ -8,6 +8,7 @@ import pytest
 
 from door_stage import Stage, act, json_answer, until
 from gateway_client import Client
+from stoker.gateway.directory import Entry
 from stoker.records import QueueLimits, State
 from waiting_stage import DONE, TOKEN, Bringing
 
@@ -168,6 +169,84 @@ def test_who_does_not_want_to_wait_is_told_when_to_come_back(stream: bool) -> No
 
     act(stage, story)
     assert stage.asks == 1
+
+
+ODD = [b"nan", b"inf", b"-1", b"abc", b"1e3", b"1_0", b"0x10", b"+1", b"-0", b"30 s", b".", b"", b"\xb2", b"9" * 10]
+
+
+@pytest.mark.parametrize("said", ODD)
+@pytest.mark.parametrize("state", [State.LOADING, State.READY])
+def test_a_wait_that_is_no_number_of_seconds_is_refused_whether_there_is_one_or_not(said: bytes, state: State) -> None:
+    stage = Bringing(json_answer(b'{"model": "m"}'))
+    stage.state = state
+
+    async def story(_: Stage) -> None:
+        answer = await (await stage.chat(b"x-stoker-wait: " + said)).read_answer()
+        assert (answer.status, answer.code, answer.headers["x-stoker-service"]) == (400, "invalid_wait", "chat")
+        assert "number such as 30 or 0.5" in answer.json()["error"]["message"]
+
+    act(stage, story)
+    assert (stage.asks, stage.engine.asked) == (0, [])
+
+
+@pytest.mark.parametrize("said", [b"0.", b".05", b"0", b"00", b"0.000000001"])
+def test_any_plain_number_is_one(said: bytes) -> None:
+    stage = Bringing()
+
+    async def story(_: Stage) -> None:
+        assert (await (await stage.chat(b"x-stoker-wait: " + said)).read_answer()).code == "service_loading"
+
+    act(stage, story)
+
+
+class Planned(Bringing):
+    """A service that comes up by a plan that is known."""
+
+    def entries(self) -> list[Entry]:
+        return [entry._replace(revision="r", plan_id="p") for entry in super().entries()]
+
+
+WHO = {"x-stoker-service": "chat", "x-stoker-model": "m", "x-stoker-revision": "r", "x-stoker-plan": "p"}
+
+
+@pytest.mark.parametrize("state", [State.LOADING, State.BACKOFF])
+def test_a_service_that_is_not_ready_is_named_with_its_revision_and_plan(state: State) -> None:
+    stage = Planned()
+    stage.state = state
+
+    async def story(_: Stage) -> None:
+        answer = await (await stage.chat(b"x-stoker-wait: 0")).read_answer()
+        assert answer.status == 503
+        assert WHO.items() <= answer.headers.items()
+
+    act(stage, story)
+
+
+def test_a_stream_that_waits_and_one_too_many_are_told_of_whom() -> None:
+    stage = Planned()
+    stage.gateway, stage.limits = OFTEN, QueueLimits(None, 1, 600.0)
+
+    async def story(_: Stage) -> None:
+        client = await ask_until_waiting(stage, stream=True)
+        head = await read_comment(client)
+        assert all(f"\r\n{name}: {value}\r\n".encode() in head for name, value in WHO.items())
+        refused = await (await stage.chat()).read_answer()
+        assert refused.status == 429
+        assert WHO.items() <= refused.headers.items()
+        stage.come()
+        assert await read_rest(client) == TOKEN + DONE
+
+    act(stage, story)
+
+
+def test_what_is_not_known_before_a_plan_is_made_is_not_said() -> None:
+    stage = Bringing()
+
+    async def story(_: Stage) -> None:
+        answer = await (await stage.chat(b"x-stoker-wait: 0")).read_answer()
+        assert {name for name in answer.headers if name.startswith("x-stoker-")} == {"x-stoker-service", "x-stoker-model"}
+
+    act(stage, story)
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from door_stage import Engine, Stage, json_answer, raw, run
+from door_stage import Engine, Stage, act, json_answer, raw, run
 from gateway_client import Client
+from stoker.gateway.directory import Entry
 
 MIB = 2**20
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
@@ -230,7 +231,8 @@ def test_an_engine_that_refuses_the_offer_is_heard() -> None:
     [
         (b"GET", b"/service/chat/ws", b"wrong", 401), (b"GET", b"/upstream/m/ws", b"wrong", 401),
         (b"GET", b"/service/other/ws", b"key", 404), (b"GET", b"/v1/chat/completions", b"key", 405),
-        (b"GET", b"/v1/realtime", b"key", 404), (b"GET", b"/v1/models", b"key", 200), (b"GET", b"/health", b"key", 200),
+        (b"GET", b"/v1/realtime", b"key", 400), (b"GET", b"/v1/realtime?model=m", b"wrong", 401),
+        (b"GET", b"/v1/models", b"key", 200), (b"GET", b"/health", b"key", 200),
         (b"GET", b"/ws", b"key", 401),
     ],
 )  # fmt: skip
@@ -238,6 +240,55 @@ def test_no_tunnel_without_the_key_nor_elsewhere(method: bytes, path: bytes, key
     async def story(stage: Stage) -> None:
         client = await stage.request(method, path, *OFFER, key=key)
         assert (await client.read_answer()).status == status
+
+    assert run(Talker(echo), story).asked == []
+
+
+@pytest.mark.parametrize("query", [b"model=m", b"x=1&mod%65l=%6D&y", b"model=called"], ids=["plain", "odd", "alias"])
+def test_realtime_at_the_top_goes_to_the_model_that_its_query_names(query: bytes) -> None:
+    engine = Talker(echo)
+
+    class Named(Stage):
+        def find(self, model: str) -> Entry | None:
+            entry = super().find("m" if model == "called" else model)
+            return entry._replace(model=model, alias_of="m") if entry and model == "called" else entry
+
+    async def story(stage: Stage) -> None:
+        client, head = await open_tunnel(stage, b"/v1/realtime?" + query)
+        assert head.startswith(b"HTTP/1.1 101 ")
+        assert b"x-stoker-model: m\r\n" in head
+        assert (b"x-stoker-filters: alias\r\n" in head) == (query == b"model=called")
+        client.send(frame(TEXT, b"hello", b"mask"))
+        assert await read_frame(client.reader) == (TEXT, b"hello")
+        client.send(frame(CLOSE, b"", b"mask"))
+
+    act(Named(engine, ()), story)
+    said = b"model=m" if query == b"model=called" else query
+    assert engine.asked[0][0].startswith(b"GET /v1/realtime?%s HTTP/1.1\r\n" % said)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        (b"", 400, "invalid_model"), (b"?model=", 400, "invalid_model"), (b"?model=m&model=other", 400, "invalid_model"),
+        (b"?model=m&mode%6C=m", 400, "invalid_model"), (b"?model=other", 404, "model_not_found"),
+    ],
+)  # fmt: skip
+def test_realtime_that_names_no_one_model_reaches_no_engine(query: bytes, status: int, code: str) -> None:
+    async def story(stage: Stage) -> None:
+        client = await stage.request(b"GET", b"/v1/realtime" + query, *OFFER)
+        answer = await client.read_answer()
+        assert (answer.status, answer.code) == (status, code)
+
+    assert run(Talker(echo), story).asked == []
+
+
+def test_realtime_without_an_offer_is_told_what_it_is() -> None:
+    async def story(stage: Stage) -> None:
+        answer = await (await stage.request(b"GET", b"/v1/realtime?model=m")).read_answer()
+        assert (answer.status, answer.code, answer.headers["upgrade"]) == (426, "upgrade_required", "websocket")
+        posted = await (await stage.request(b"POST", b"/v1/realtime?model=m", body=b"{}")).read_answer()
+        assert (posted.status, posted.headers["allow"]) == (405, "GET")
 
     assert run(Talker(echo), story).asked == []
 

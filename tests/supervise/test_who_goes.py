@@ -7,41 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from small_machine import NoGate, SmallMachine
-from stoker.config import LimitsConfig, Paths
-from stoker.records import GIB, MIB, Endpoint, Handle, Proof, SavedService, Service, State
-from stoker.supervise.hands import Hands, Tools
+from no_engine import make_tools
+from small_machine import SmallMachine
+from stoker.records import GIB, MIB, Handle, SavedService, Service, State
+from stoker.supervise.hands import Hands
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.supervisor import ROOM_LIMIT_S, Supervisor
 from support import make_plan
 
 NOW = time.time()
-FLOOR_BYTES = GIB
-
-
-async def never(*words: object) -> bool:
-    """Nothing is asked of an engine here."""
-    raise AssertionError
-
-
-async def prove(endpoint: Endpoint) -> Proof:
-    """Nothing is asked of an engine here."""
-    raise AssertionError
-
-
-async def no_counters(endpoint: Endpoint) -> tuple[str, ...] | None:
-    """Nothing is asked of an engine here."""
-    raise AssertionError
-
-
-def make_tools(folder: Path, machine: SmallMachine) -> Tools:
-    """Returns tools that see a small machine."""
-    return Tools(
-        paths=Paths(state=folder, config=folder / "stoker.toml"), limits=LimitsConfig(memory_floor_bytes=FLOOR_BYTES),
-        instance="who", engine_key="k", read_memory=machine.read, is_healthy=never, prove=prove, gate=NoGate(),
-        in_flight=lambda service: 0, heard_at=lambda service: 0.0, read_counters=no_counters,
-        keep_start=lambda start: None, cuda_counts_cache=lambda: False, has_gpu=lambda: False,
-    )  # fmt: skip
 
 
 def who_may_go(folder: Path, **services: Service) -> set[str]:

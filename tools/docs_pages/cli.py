@@ -33,7 +33,8 @@ def _below(command: click.Command, name: str, top: click.Context) -> list[str]:
     if not isinstance(command, click.Group):
         return []
     parent = click.Context(command, info_name=name, parent=top)
-    texts = [(word, help_text(one, word, parent)) for word, one in command.commands.items()]
+    found = [(word, command.get_command(parent, word)) for word in command.list_commands(parent)]
+    texts = [(word, help_text(one, word, parent)) for word, one in found if one is not None]
     return [line for word, text in texts for line in (f"## stoker {name} {word}", "", "```text", text, "```", "")][:-1]
 
 

@@ -21,6 +21,8 @@ COLOURS = {
 }  # fmt: skip
 WIDEST_STATE = max(map(len, State))
 WIDEST, PAGE = 120, 110
+BAR_CELLS = 24
+BAR, HALF = "█", "▌"
 HEADINGS = ("service", "model", "state", "since", "address", "memory")
 
 
@@ -85,6 +87,14 @@ def table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(
         "  ".join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in styled
     )
+
+
+def say_bar(part: float, whole: float) -> str:
+    """Returns a bar as long as a part is of the whole; none where there is nothing to show."""
+    if not part or not whole:
+        return ""
+    halves = round(part / whole * BAR_CELLS * 2)
+    return BAR * (halves // 2) + HALF * (halves % 2)
 
 
 def _pad(cell: str, width: int) -> str:

@@ -95,6 +95,7 @@ METRICS = {
     "draft_tokens_total": "llamacpp:spec_decode_num_draft_tokens_total",
     "accepted_tokens_total": "llamacpp:spec_decode_num_accepted_tokens_total",
     "drafts_total": "llamacpp:spec_decode_num_drafts_total",
+    "accepted_tokens_by_position_total": "llamacpp:spec_decode_num_accepted_tokens_per_pos_total",
     "requests_running": "llamacpp:requests_processing",
     "requests_waiting": "llamacpp:requests_deferred",
 }

@@ -48,6 +48,7 @@ METRICS = {
     "requests_running": "sglang:num_running_reqs",
     "requests_waiting": "sglang:num_queue_reqs",
     "cache_usage": "sglang:token_usage",
+    "verify_calls_total": "sglang:spec_verify_calls_total",
     "accept_length": "sglang:spec_accept_length",
     "accept_rate": "sglang:spec_accept_rate",
 }

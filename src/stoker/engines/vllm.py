@@ -60,6 +60,7 @@ METRICS = {
     "draft_tokens_total": "vllm:spec_decode_num_draft_tokens_total",
     "accepted_tokens_total": "vllm:spec_decode_num_accepted_tokens_total",
     "drafts_total": "vllm:spec_decode_num_drafts_total",
+    "accepted_tokens_by_position_total": "vllm:spec_decode_num_accepted_tokens_per_pos_total",
     "requests_total": "vllm:request_success_total",
     "requests_running": "vllm:num_requests_running",
     "requests_waiting": "vllm:num_requests_waiting",

@@ -56,8 +56,13 @@ class Control:
         self.url = ""
         self.stop_asked = asyncio.Event()
 
+    async def look(self) -> StatusView:
+        """Returns everything that `stoker status` shows, with what the engines hold now."""
+        await self._supervisor.look_at_memory()
+        return self.status()
+
     def status(self) -> StatusView:
-        """Returns everything that `stoker status` shows."""
+        """Returns everything that `stoker status` shows, with what the engines held when they were last looked at."""
         me = psutil.Process()
         return StatusView(
             gateway=GatewayView(f"{self.url}/v1", str(self._paths.key_file)),
@@ -185,6 +190,7 @@ class Control:
         owner = self._supervisor.find(name)
         if owner.service.state is seen:
             await owner.await_change(limit_s)
+        await self._supervisor.look_at_memory()
         return owner.view()
 
     def tail(self, name: str, count: int) -> list[str]:

@@ -14,7 +14,7 @@ from stoker.flows.history import History
 from stoker.flows.menu import Menu
 from stoker.flows.on_demand import OnDemand
 from stoker.gateway.directory import Entry, NoSingleModel
-from stoker.records import ANY, BEING_STARTED, RESTING, Endpoint, Plan, Service, SettingValue, State, Wish
+from stoker.records import ANY, BEING_STARTED, RESTING, Abilities, Endpoint, Plan, Service, SettingValue, State, Wish
 from stoker.supervise.service import ServiceOwner
 
 RETRY_SOON_S, RETRY_LATER_S, LONGEST_RETRY_S = 5, 60, 3600
@@ -113,12 +113,14 @@ class Directory:
         limits, parallel = self._menu.limits(name), _find(plan, "parallel")
         if limits.running is None and isinstance(parallel, int):
             limits = msgspec.structs.replace(limits, running=parallel)
+        if limits.tokens is None:
+            limits = msgspec.structs.replace(limits, tokens=plan.kv_tokens)
         return Entry(
             name, model, service.state, service.since, service.why, _whole(_find(plan, "context")), endpoint,
             self._retry_after_s(name, service.state, on_demand, expected_s), limits,
             on_demand=on_demand, expected_s=expected_s, waits_for=self._on_demand.waits_for(name), answers=plan.answers,
             filters=self._menu.filters(name), revision=None if is_remade else plan.revision,
-            plan_id=None if is_remade else plan.plan_id,
+            plan_id=None if is_remade else plan.plan_id, abilities=Abilities() if is_remade else plan.abilities,
         )  # fmt: skip
 
     def _unstarted(self, wish: Wish, model: str) -> Entry:

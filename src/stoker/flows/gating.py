@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from stoker.errors import StokerError
-from stoker.flows.verify import planned
+from stoker.flows.targets import planned
 from stoker.probes import find, names
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.run import play_probes

@@ -93,7 +93,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
-    metrics = GatewayMetrics(supervisor.views, __version__)
+    metrics = GatewayMetrics(supervisor.views, __version__, supervisor.look_at_memory)
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
     keyring, meter = Keyring(keys.client, keys.control), Meter(recorder.note, metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)

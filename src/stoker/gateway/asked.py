@@ -15,6 +15,10 @@ PLAIN = frozenset({b"", b"identity"})
 CODING_SHOWN = 40
 BYTES_PER_TOKEN = 4  # a rough estimate, for limits on what is in flight; an engine counts exactly
 
+PICTURE_TOKENS, IN_LETTERS = 1000, b";base64,"
+# Clients ask for the most that a model may write, and get a page. SGLang counts no more either when it lets requests in.
+MOST_WRITTEN_TOKENS = 4096
+
 
 class Asked(NamedTuple):
     """The model, whether the reply is to be a stream, and about how many tokens are read and written at most.
@@ -83,8 +87,16 @@ def _read_json(exchange: Exchange) -> Asked | None:
     else:
         limits = (found.max_completion_tokens, found.max_tokens, found.max_output_tokens)
         written = next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
-        return Asked(found.model, found.stream is True, len(body) // BYTES_PER_TOKEN + written)
+        return Asked(found.model, found.stream is True, _prompt_tokens(body) + min(written, MOST_WRITTEN_TOKENS))
     return None
+
+
+def _prompt_tokens(body: bytes | bytearray) -> int:
+    """Returns about how many tokens a body has; a picture or sound in it counts as so many, whatever its letters are."""
+    text_bytes, count, at = len(body), 0, body.find(IN_LETTERS)
+    while at >= 0 and (end := body.find(b'"', at)) >= 0:
+        text_bytes, count, at = text_bytes - (end - at), count + 1, body.find(IN_LETTERS, end)
+    return text_bytes // BYTES_PER_TOKEN + count * PICTURE_TOKENS
 
 
 def _read_form(exchange: Exchange) -> Asked | None:

@@ -200,6 +200,8 @@ class ClientConnection(asyncio.Protocol):
         self._waiting.clear()
         self._ignored_bytes = self._ignored_bytes or 0
         self._linger(IDLE_LIMIT_S)
+        if self._transport.is_closing():  # the client left just now, and this has not been told yet
+            return
         if self._transport.can_write_eof():
             self._transport.resume_reading()
             self._transport.write_eof()
@@ -229,7 +231,9 @@ class ClientConnection(asyncio.Protocol):
 
     def _reset(self) -> None:
         """Cuts with a reset: of a reply that ends with its connection, nothing else tells that it is not whole."""
-        self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        ours = self._transport.get_extra_info("socket")
+        if ours is not None and ours.fileno() >= 0:  # TLS has none any more where the client has just left
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         self._transport.abort()
 
     def _refuse(self, denial: Denial) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from stoker.errors import StokerError
-from stoker.records import Endpoint, QueueLimits, State
+from stoker.records import Abilities, Endpoint, QueueLimits, State
 
 
 class Entry(NamedTuple):
@@ -14,7 +14,7 @@ class Entry(NamedTuple):
     `model` is what a request has to say; where that is an alias, `alias_of` is the real model. `answers`: it answers a
     model's requests. `expected_s` is the time to READY by former starts, None where nobody knows or nothing starts it;
     `waits_for` is what stands between a request for it and its start. `revision` and `plan_id` are of what runs or comes
-    up; None where the next start makes a plan of its own.
+    up; None where the next start makes a plan of its own. Of `abilities` nothing is known without a plan.
     """
 
     service: str
@@ -34,6 +34,7 @@ class Entry(NamedTuple):
     filters: tuple[str, ...] = ()
     revision: str | None = None
     plan_id: str | None = None
+    abilities: Abilities = Abilities()
 
 
 class NoSingleModel(StokerError):

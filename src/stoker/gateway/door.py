@@ -133,7 +133,7 @@ class Door:
             self._answer_client(exchange, path)
         elif path == "/metrics":
             if self._is_allowed(exchange, "metrics") and _takes(exchange, "GET", "HEAD"):
-                exchange.reply(200, [(b"content-type", self._metrics.content_type)], self._metrics.render())
+                self._spawn(self._tell_metrics(exchange), exchange)
         elif self._is_allowed(exchange, "control"):
             self._spawn(run_app(self._app, exchange), exchange)
 
@@ -178,6 +178,11 @@ class Door:
             refuse(exchange, 404, "model_not_found", f"There is no model `{name}` here.", param="model")
         else:
             exchange.reply(200, [JSON], render_model(found))
+
+    async def _tell_metrics(self, exchange: Exchange) -> None:
+        text = await self._metrics.render()
+        if not exchange.done:
+            exchange.reply(200, [(b"content-type", self._metrics.content_type)], text)
 
     def _is_allowed(self, exchange: Exchange, place: Place) -> Caller | None:
         who = self._keyring.who(exchange.request.headers, exchange.peer, place)

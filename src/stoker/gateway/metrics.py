@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -14,6 +14,7 @@ from stoker.gateway.routes import shown
 from stoker.gateway.tally import Tally
 from stoker.records import ServiceView, State
 
+Look = Callable[[], Awaitable[None]]
 logger = logging.getLogger("stoker.gateway")
 
 
@@ -22,7 +23,8 @@ class GatewayMetrics:
 
     content_type = CONTENT_TYPE_LATEST.encode()
 
-    def __init__(self, views: Callable[[], Iterable[ServiceView]], version: str) -> None:
+    def __init__(self, views: Callable[[], Iterable[ServiceView]], version: str, look: Look | None = None) -> None:
+        self._look = look
         self.registry = CollectorRegistry()
         self._requests = Tally(
             "stoker_gateway_requests", "Requests ended, by path, service and status; status 0: no reply was begun.",
@@ -54,8 +56,10 @@ class GatewayMetrics:
             "something else may answer at its port", service, model, tokens,
         )  # fmt: skip
 
-    def render(self) -> bytes:
-        """Returns the text."""
+    async def render(self) -> bytes:
+        """Returns the text, once `look` has brought the views up to date."""
+        if self._look is not None:
+            await self._look()
         return generate_latest(self.registry)
 
 

@@ -15,7 +15,7 @@ from stoker.gateway.meter import refuse_denied
 from stoker.gateway.model_value import replace_model
 from stoker.gateway.query import rename_target
 from stoker.gateway.refusals import BAD_REQUEST, refuse
-from stoker.records import WITHOUT_ENGINE, Record, State
+from stoker.records import WITHOUT_ENGINE, Abilities, Record, State
 
 RETRY_FULL_S = 5
 ALIAS_FILTER = (b"x-stoker-filters", b"alias")
@@ -32,6 +32,7 @@ class ModelEntry(Record, frozen=True):
     alias_of: str | None
     on_demand: bool
     expected_s: float | None
+    capabilities: Abilities
     object: str = "model"
     type: str = "model"
     owned_by: str = "stoker"
@@ -56,7 +57,15 @@ def render_model(entry: Entry) -> bytes:
 
 def _model(one: Entry) -> ModelEntry:
     return ModelEntry(
-        one.model, int(one.since), one.service, one.state, one.context_tokens, one.alias_of, one.on_demand, one.expected_s
+        one.model,
+        int(one.since),
+        one.service,
+        one.state,
+        one.context_tokens,
+        one.alias_of,
+        one.on_demand,
+        one.expected_s,
+        one.abilities,
     )
 
 

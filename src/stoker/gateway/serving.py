@@ -184,7 +184,9 @@ class Serving:
     def _line_up(self, errand: Errand) -> None:
         caller, entry, exchange = errand.caller, errand.entry, errand.exchange
         line = self._line(entry)
-        claim = Claim(caller.name, caller.priority, caller.running, errand.asked.tokens)
+        most = entry.context_tokens  # no request holds more of the cache
+        tokens = errand.asked.tokens if most is None else min(errand.asked.tokens, most)
+        claim = Claim(caller.name, caller.priority, caller.running, tokens)
         ticket = Ticket(claim, partial(self._take_turn, errand))
         ended = exchange.on_done
 

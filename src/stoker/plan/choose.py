@@ -18,7 +18,7 @@ from stoker.errors import Refused
 from stoker.plan.budget import predict_need_bytes
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.wishes import USER, check_wish
-from stoker.records import Model, Plan, Setting, Wish
+from stoker.records import Abilities, Model, Plan, Setting, Wish
 
 REASONING = {
     "off": "the model thinks only where a request sets chat_template_kwargs.enable_thinking",
@@ -65,8 +65,9 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
 
 
 def with_id(plan: Plan) -> Plan:
-    """Returns the plan with the digest of everything in it."""
-    return msgspec.structs.replace(plan, plan_id=hashlib.sha256(msgspec.json.encode(plan)).hexdigest()[:12])
+    """Returns the plan with the digest of everything in it that decides the launch."""
+    decides = msgspec.json.encode(msgspec.structs.replace(plan, kv_tokens=None, abilities=Abilities()))
+    return msgspec.structs.replace(plan, plan_id=hashlib.sha256(decides).hexdigest()[:12])
 
 
 def _own_flags(wish: Wish) -> Iterator[Setting]:

@@ -8,6 +8,7 @@ from stoker.engines import find, words_of
 from stoker.errors import Refused
 from stoker.facts.engine.catalogs import load_all
 from stoker.facts.engine.flags import find_flag
+from stoker.plan.abilities import read_abilities
 from stoker.plan.alternatives import rank_alternatives
 from stoker.plan.budget import CACHE, declared_budget
 from stoker.plan.choose import with_id
@@ -46,6 +47,9 @@ def make_report(ground: Ground) -> Report:
         budget = declared_budget(budget, int(ground.wish.claim_gib * GIB))
         plan = with_id(msgspec.structs.replace(plan, memory_need_bytes=budget.total_bytes, memory_because="declared"))
     plan = with_gate(plan, ground.wish, model)
+    # Whose owner knows the memory better than the budget does, knows the cache better too.
+    kv_tokens = budget.kv_tokens or None if ground.wish.claim_gib is None else None
+    plan = msgspec.structs.replace(plan, kv_tokens=kv_tokens, abilities=read_abilities(plan, model))
     found = (
         *_of_model(model, ground.engine),
         *_of_budget(budget, model, context, ground),

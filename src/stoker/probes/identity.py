@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from stoker.counters import Counters
 from stoker.probes.kit.answer import Answer, read_answer
 from stoker.probes.kit.asker import Asker
-from stoker.probes.kit.counters import Counters
 from stoker.probes.kit.findings import Declined, Finding, degraded, failed, passed, unknown
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.routers import who_answered

@@ -83,6 +83,22 @@ class AdoptedProcess(Record, frozen=True):
     container: str | None = None
 
 
+class Abilities(Record, frozen=True):
+    """What a service does for its clients, by its plan: True, False, or None where that is not known.
+
+    `tools`: calls come as such and not as text. `reasoning`: the model thinks, and its thoughts come apart from the answer.
+    """
+
+    chat: bool | None = None
+    embeddings: bool | None = None
+    rerank: bool | None = None
+    audio: bool | None = None
+    vision: bool | None = None
+    tools: bool | None = None
+    reasoning: bool | None = None
+    structured_output: bool | None = None
+
+
 class Plan(Record, frozen=True):
     """How one service will run: every setting with its reason, and the memory it should need.
 
@@ -90,6 +106,8 @@ class Plan(Record, frozen=True):
     clients may ask it for tokens, and so does the proof; else its health is all that is asked. `unit` is systemd's;
     `adopted` is a process that was found running, and `program` then how it was called, if it may be started again.
     `image_id` is what `image` stood for when it was planned. `gate` names the probes that have to pass before it is READY.
+    `kv_tokens` are the tokens that the cache will hold, and `abilities` what clients may ask for; neither decides anything
+    of the launch.
     """
 
     plan_id: str
@@ -112,6 +130,8 @@ class Plan(Record, frozen=True):
     image_id: str | None = None
     unit: str | None = None
     adopted: AdoptedProcess | None = None
+    kv_tokens: int | None = None
+    abilities: Abilities = Abilities()
     gate: tuple[str, ...] = ()
     gate_because: str = ""
 

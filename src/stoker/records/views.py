@@ -13,7 +13,10 @@ SwitchOutcome = Literal["ready", "rolled back", "failed"]
 
 
 class ServiceView(Record, frozen=True):
-    """A service as people and programs see it. Times are seconds since the epoch; None is unknown."""
+    """A service as people and programs see it. Times are seconds since the epoch; None is unknown.
+
+    `kv_tokens` are those that its cache should hold, which its requests may have in flight where nothing else was said.
+    """
 
     name: str
     model: str
@@ -32,6 +35,7 @@ class ServiceView(Record, frozen=True):
     engine_version: str | None = None
     awaits: str | None = None
     warnings: tuple[str, ...] = ()
+    kv_tokens: int | None = None
 
 
 class SwitchView(Record, frozen=True):

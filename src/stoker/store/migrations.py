@@ -74,3 +74,33 @@ USAGE: tuple[str, ...] = (
     CREATE TABLE last_used (key TEXT PRIMARY KEY, at REAL NOT NULL) STRICT
     """,
 )
+
+# In a file of its own: a run may bring megabytes, and may be carried to another machine. A cell is a row, so that it is kept
+# as soon as it was measured; its requests are apart, so that those of old runs can be forgotten without their figures.
+BENCH: tuple[str, ...] = (
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        began_at REAL,
+        tool TEXT NOT NULL,
+        model TEXT NOT NULL,
+        service TEXT,
+        engine TEXT,
+        engine_version TEXT,
+        image_digest TEXT,
+        model_revision TEXT,
+        plan_id TEXT,
+        machine TEXT,
+        is_whole INTEGER NOT NULL,
+        asked TEXT NOT NULL,
+        saved TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE cells (
+        run INTEGER NOT NULL REFERENCES runs (id),
+        place INTEGER NOT NULL,
+        saved BLOB NOT NULL,
+        requests BLOB,
+        PRIMARY KEY (run, place)
+    ) STRICT
+    """,
+)

@@ -104,6 +104,7 @@ class Hands:
         self.is_near = False
         self._endpoint: tuple[tuple[Plan, Handle, Running | None], Endpoint] | None = None
         self._of_unit: tuple[Plan, Runtime] | None = None
+        self._seen: tuple[Running, int | None] | None = None
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -144,6 +145,21 @@ class Hands:
         if service.state not in BEING_STARTED or service.serves:
             return 0
         return max(0, self.need_bytes - self._resident_bytes)
+
+    def look_at_memory(self) -> None:
+        """Reads what the engine holds, for views; may be called in a thread, since a walk through /proc takes its time."""
+        running = self.running
+        self._seen = (running, running.memory_bytes()) if running else None
+
+    @property
+    def was_looked_at(self) -> bool:
+        """Tells whether the engine that runs now was looked at."""
+        return self.running is None or (self._seen is not None and self._seen[0] is self.running)
+
+    @property
+    def seen_bytes(self) -> int | None:
+        """What the engine that runs now held when it was last looked at."""
+        return self._seen[1] if self._seen is not None and self._seen[0] is self.running else None
 
     @property
     def _resident_bytes(self) -> int:

@@ -58,6 +58,7 @@ class ServiceOwner:
         neighbours: Neighbours,
     ) -> None:
         self.service = saved.service
+        self._looked_at: Service | None = None
         self._neighbours = neighbours
         self._starts_asked = 0
         self.good = saved.good
@@ -274,6 +275,16 @@ class ServiceOwner:
     def tail(self, count: int) -> list[str]:
         """Returns the last lines that the engine printed."""
         return self._hands.log.tail(count)
+
+    @property
+    def was_looked_at(self) -> bool:
+        """Tells whether views know what the engine that runs now holds, since its state is what it is."""
+        return self._hands.was_looked_at and self._looked_at is self.service
+
+    def look_at_memory(self) -> None:
+        """Reads what the engine holds, for views; may be called in a thread."""
+        self._looked_at = self.service
+        self._hands.look_at_memory()
 
     def view(self) -> ServiceView:
         """Returns the service as people see it."""

@@ -51,7 +51,7 @@ class Tree:
 
     def pids(self) -> list[int]:
         """Returns the living processes."""
-        return sorted(pid for pid in self.known if self.holds(pid))
+        return sorted(pid for pid in list(self.known) if self.holds(pid))  # a thread may ask while another looks
 
     def members(self) -> tuple[tuple[int, int], ...]:
         """Returns the living processes with their start times."""

@@ -26,13 +26,14 @@ def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_p
         why=service.why,
         address=f"http://127.0.0.1:{handle.port}" if handle and running else None,
         pid=handle.pid if handle and running else None,
-        memory_bytes=running.memory_bytes() if running else None,
+        memory_bytes=hands.seen_bytes,
         memory_need_bytes=plan.memory_need_bytes,
         restarts=len(service.restarts),
         plan_id=plan.plan_id,
         exit_code=service.code,
         answers=plan.answers,
         warnings=tuple(problem for problem in problems if problem),
+        kv_tokens=plan.kv_tokens,
     )
 
 

@@ -30,7 +30,7 @@ def make_app(control: Control) -> App:
     """Returns the ASGI application that offers the daemon's uses."""
 
     async def status(request: Request) -> Response:
-        return answer_json(control.status())
+        return answer_json(await control.look())
 
     async def up(request: Request) -> Response:
         return answer_json(await control.up(await read_body(request, Wish)))

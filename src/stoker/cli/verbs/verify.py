@@ -10,7 +10,7 @@ import click
 from stoker.cli.kinds import seconds
 
 if TYPE_CHECKING:
-    from stoker.flows.verify import Address
+    from stoker.flows.addresses import Address
     from stoker.records import ProbeResult, ServiceView, Verification
 
 HELP = """Prove that an endpoint does what its clients will ask of it.
@@ -57,7 +57,7 @@ def verify(
 ) -> None:  # fmt: skip
     """Asks, or looks at what was found the last time; prints it, and writes the reports."""
     from stoker.errors import WrongUse
-    from stoker.flows.verify import Address
+    from stoker.flows.addresses import Address
 
     show = Show(everything, as_json)
     address = None if url is None and model is None else Address(url, model, key_file, engine_url, engine_key_file)
@@ -104,13 +104,15 @@ def _ask(service: str | None, address: Address | None, wanted: Wanted, show: Sho
     from stoker.cli.verify_text import closing_text, heading_text
     from stoker.config import find_paths
     from stoker.flows import verify as flow
+    from stoker.flows.addresses import target_of
+    from stoker.flows.targets import choose_service, target_of_service
 
     paths = find_paths()
     if address is None:
-        ours = flow.choose_service(paths, service)
-        target = flow.target_of_service(paths, ours)
+        ours = choose_service(paths, service)
+        target = target_of_service(paths, ours)
     else:
-        ours, target = None, flow.target_of(address)
+        ours, target = None, target_of(address)
     probes = flow.choose_probes(wanted.named, wanted.required, wanted.deep)
     show.text(heading_text(target.url, target.model))
     budget_s = wanted.budget_s or (flow.DEEP_BUDGET_S if wanted.deep else flow.QUICK_BUDGET_S)

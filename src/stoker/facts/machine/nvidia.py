@@ -43,6 +43,15 @@ def read_nvidia(nvml: Any = None) -> Nvidia:
         )
 
 
+@contextlib.contextmanager
+def watching_gpus(nvml: Any = None) -> Iterator[Callable[[], tuple[Gpu, ...]]]:
+    """Gives a function that reads the GPUs again and again; the library stays open, since opening takes longest."""
+    with _asking(nvml) as driver:
+        count = (_ask(driver.nvmlDeviceGetCount) or 0) if driver else 0
+        devices = [_ask(driver.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
+        yield lambda: tuple(_read_gpu(driver, device) for device in devices)
+
+
 def read_gpu_processes(nvml: Any = None) -> tuple[GpuProcess, ...]:
     """Returns the processes that compute on a GPU, those that hold most first."""
     with _asking(nvml) as driver:

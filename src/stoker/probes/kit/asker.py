@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from stoker.counters import Counters, read_counters
 from stoker.probes.kit.answer import Answer, Completion, join_chunks, read_answer, read_chunks
-from stoker.probes.kit.counters import Counters, read_counters
 from stoker.probes.kit.events import Event, read_events
 from stoker.probes.kit.evidence import HIDDEN, HIDDEN_ENGINE, Secrets, keep
 from stoker.probes.kit.findings import OutOfTime

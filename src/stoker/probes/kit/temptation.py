@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple
 
+from stoker.counters import Counters
 from stoker.probes.kit.answer import Answer, read_answer
 from stoker.probes.kit.asker import Asker, read_stream
-from stoker.probes.kit.counters import Counters
 from stoker.probes.kit.findings import Declined, Finding, Trouble, degraded, failed, passed, unknown
 from stoker.probes.kit.reply import check_reply
 from stoker.probes.kit.routers import fell_back, who_answered
@@ -72,7 +72,7 @@ async def _is_missing(ask: Asker, before: Counters | None, answer: Answer) -> bo
     for _ in range(LOOKS if before else 0):
         now = await ask.read_counters()
         moved = now.since(before) if now and before else {}
-        if not any(count < expected[name] for name, count in moved.items()):
+        if not any(count < expected.get(name, 0) for name, count in moved.items()):
             return False
         await asyncio.sleep(LOOK_EVERY_S)
     return before is not None
@@ -109,4 +109,5 @@ def _say(foreign: list[Tempted], sent: int, because: str) -> str:
 
 def _form(answer: Answer) -> tuple[object, ...]:
     told = answer.completion
-    return (told.system_fingerprint, (told.id or "").partition("-")[0], len(told.id or ""))
+    prefix, dash, _ = (told.id or "").partition("-")  # SGLang's ids are 32 letters without one
+    return (told.system_fingerprint, prefix if dash else "", len(told.id or ""))

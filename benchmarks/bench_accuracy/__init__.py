@@ -1,0 +1,1 @@
+"""How truly benchmark tools measure, ours among them: `python -m benchmarks.bench_accuracy --help`."""

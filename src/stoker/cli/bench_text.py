@@ -1,0 +1,187 @@
+"""How measurements look on a terminal: a line of progress, a row a cell, and what is doubtful below."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+import click
+from msgspec.structs import replace
+
+from stoker.bench.formats.figures import find_figure
+from stoker.cli.show import duration, table, wrapped
+from stoker.flows.bench import Wanted
+from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, CellResult, SpeculationSeen
+
+UNKNOWN = "-"
+MEAN = "*"  # behind what another tool gives as a mean alone
+# In the order of the tables that people compare: the cell, then what was seen of it.
+HEADINGS = ("pp", "tg", "depth", "load", "TTFT", "prefill t/s", "ms/token", "t/s each", "t/s all", "accept", "runs")
+# Where a column's own figure is not there, as in other tools' runs: the heading and the figure that stand in for it.
+INSTEAD = {
+    "prefill t/s": ("chunk-prefill t/s", "first_chunk_prefill_tps"),
+    "t/s all": ("decode t/s all", "total_decode_tps"),
+}
+OWN = {"prefill t/s": "prefill_tps", "t/s all": "total_e2e_tps"}
+
+
+class Screen:
+    """Prints as it is measured; on a terminal the last line says what is being done."""
+
+    def __init__(self, wanted: Wanted, *, is_silent: bool) -> None:
+        self._wanted = wanted
+        self._is_silent = is_silent
+        self._is_live = sys.stderr.isatty() and not is_silent
+        self._results: list[CellResult] = []
+        self._begun_s = time.monotonic()
+        if not is_silent:
+            click.echo(f"{wanted.target.model} at {wanted.target.url}, {len(wanted.cells)} cells")
+
+    def tell(self, cell: BenchCell, text: str) -> None:
+        """Says what is being done now."""
+        if self._is_live:
+            spent = duration(time.monotonic() - self._begun_s)
+            line = f"{len(self._results) + 1}/{len(self._wanted.cells)}  {cell_text(cell)}: {text} ({spent})"
+            click.echo(f"\r\033[K{line[: shutil.get_terminal_size().columns - 1]}", nl=False, err=True)
+
+    def note(self, result: CellResult) -> None:
+        """Takes a cell; on no terminal it is printed at once, so that a log shows how far it is."""
+        self._results.append(result)
+        if self._is_live:
+            click.echo("\r\033[K", nl=False, err=True)
+        if not self._is_silent and len(self._wanted.cells) > 1:
+            click.echo(f"  {cell_text(result.cell)}: {brief(result)}")
+
+    def close(self, run: BenchRun) -> None:
+        """Prints the table, and what is to be said of its rows."""
+        click.echo("\n" + run_text(run))
+        if run.id is not None:
+            click.echo(f"\nkept as run {run.id}; `stoker bench compare` and `stoker bench report` take that number")
+
+
+def without_writes(run: BenchRun) -> BenchRun:
+    """Returns a run without the reads of each request, which are most of it."""
+    return replace(run, cells=tuple(_cell_without_writes(one) for one in run.cells))
+
+
+def _cell_without_writes(result: CellResult) -> CellResult:
+    repeats = [
+        replace(repeat, requests=tuple(replace(one, writes=()) for one in repeat.requests)) for repeat in result.repeats
+    ]
+    return replace(result, repeats=tuple(repeats))
+
+
+def run_text(run: BenchRun) -> str:
+    """Returns a run as a table with what is doubtful of it."""
+    lines = [_table(run.cells)] if run.cells else ["nothing was measured"]
+    lines += _said(run.cells)
+    lines += [f"knee     {cell_text(one.cell)}: {one.because}" for one in run.knees]
+    if run.cells:
+        counted = sorted({source for one in run.cells for source in one.counted_by})
+        lines.append(
+            click.style(f"tokens counted by {', '.join(counted) or 'nothing'}; {_client_text(run.cells)}", dim=True)
+        )
+    if MEAN in lines[0]:
+        lines.append(click.style(f"{MEAN} a mean; the values behind it are not known", dim=True))
+    if not run.is_whole:
+        lines.append(click.style("interrupted: what was measured until then is above", fg="yellow"))
+    return "\n".join(lines)
+
+
+def cell_text(cell: BenchCell) -> str:
+    """Returns a cell in few words: `pp512 tg128 @ d4096, c8`."""
+    depth = f" @ d{cell.depth_tokens}" if cell.depth_tokens else ""
+    turns = f", {cell.turns} turns" if cell.turns > 1 else ""
+    return f"pp{cell.prompt_tokens} tg{_new_tokens(cell)}{depth}, {load_text(cell.load)}{turns}"
+
+
+def _new_tokens(cell: BenchCell) -> str:
+    return UNKNOWN if cell.new_tokens is None else str(cell.new_tokens)
+
+
+def load_text(load: BenchLoad) -> str:
+    """Returns a load in few words: c8, or 2.5/s poisson."""
+    if load.arrivals == "closed":
+        return f"c{load.concurrency}"
+    return "trace" if load.rate_per_s is None else f"{load.rate_per_s:g}/s {load.arrivals}"
+
+
+def brief(result: CellResult) -> str:
+    """Returns a cell's figures in a line."""
+    failed = f", {result.failed} of {result.asked} failed" if result.failed else ""
+    each, total = figure_of(result, "request_decode_tps"), figure_of(result, "total_e2e_tps")
+    return f"TTFT {_ms(figure_of(result, 'ttft_s'))} ms, {_number(each)} tok/s each, {_number(total)} in all{failed}"
+
+
+def figure_of(result: CellResult, name: str) -> BenchFigure | None:
+    """Returns one figure of a cell, or its mean where another tool gives no more."""
+    return find_figure(result, name) or find_figure(result, f"mean_{name}")
+
+
+def _table(results: Sequence[CellResult]) -> str:
+    """Returns the table; a figure of another tool that is defined in another way has a heading of its own."""
+    headings, names = list(HEADINGS), dict(OWN)
+    for heading, (other, name) in INSTEAD.items():
+        if not any(figure_of(one, OWN[heading]) for one in results) and any(figure_of(one, name) for one in results):
+            headings[HEADINGS.index(heading)], names[heading] = other, name
+    return table(tuple(headings), [_row(one, names) for one in results])
+
+
+def _row(result: CellResult, names: Mapping[str, str]) -> tuple[str, ...]:
+    cell = result.cell
+    runs = (str(len(result.repeats)) if result.repeats else UNKNOWN) + ("!" if result.warnings else "")
+    return (
+        str(cell.prompt_tokens), _new_tokens(cell), str(cell.depth_tokens), load_text(cell.load),
+        _ms(figure_of(result, "ttft_s"), " ms"), _number(figure_of(result, names["prefill t/s"])),
+        _ms(figure_of(result, "itl_token_s")), _number(figure_of(result, "request_decode_tps")),
+        _number(figure_of(result, names["t/s all"])), _speculation(result.speculation), runs,
+    )  # fmt: skip
+
+
+def _number(figure: BenchFigure | None) -> str:
+    return UNKNOWN if figure is None else _with_spread(figure, 1.0, 1)
+
+
+def _ms(figure: BenchFigure | None, unit: str = "") -> str:
+    return UNKNOWN if figure is None else _with_spread(figure, 1000.0, 1 if figure.median >= 0.01 else 2) + unit
+
+
+def _with_spread(figure: BenchFigure, factor: float, places: int) -> str:
+    """Returns the median, and how far the interval reaches from it, where there is one."""
+    middle = figure.median * factor
+    text = f"{middle:,.0f}" if middle >= 1000 else f"{middle:.{places}f}"
+    text += MEAN if figure.name.startswith("mean_") else ""
+    if figure.low is None or figure.high is None:
+        return text
+    reach = max(figure.high - figure.median, figure.median - figure.low) * factor
+    return f"{text} ±{reach:,.0f}" if middle >= 1000 else f"{text} ±{reach:.{places}f}"
+
+
+def _speculation(seen: SpeculationSeen | None) -> str:
+    if seen is None:
+        return UNKNOWN
+    rate = UNKNOWN if seen.accept_rate is None else f"{100 * seen.accept_rate:.0f} %"
+    return rate if seen.accept_length is None else f"{rate}, {seen.accept_length:.2f} a step"
+
+
+def _said(results: Sequence[CellResult]) -> list[str]:
+    lines: list[str] = []
+    for result in results:
+        first = f"! {cell_text(result.cell)}: "
+        texts = [*result.warnings, *(f"{times} times: {text}" for text, times in result.errors)]
+        lines += [click.style(line, fg="yellow") for text in texts for line in wrapped(text, first, "    ")]
+        if result.speculation and result.speculation.accept_rate_by_position:
+            shares = ", ".join(f"{100 * one:.0f}" for one in result.speculation.accept_rate_by_position)
+            lines.append(f"  {cell_text(result.cell)}: accepted by position {shares} % ({result.speculation.source})")
+    return lines
+
+
+def _client_text(results: Sequence[CellResult]) -> str:
+    """Says what measuring itself took, at worst."""
+    clients = [one.client for one in results if one.client]
+    if not clients:
+        return "what measuring took is not known"
+    stamps = "the kernel's" if all(one.stamps == "kernel" for one in clients) else "the client's own"
+    return f"times are {stamps}; the client was busy for {100 * max(one.busy for one in clients):.0f} % of the time at most"

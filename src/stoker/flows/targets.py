@@ -1,0 +1,61 @@
+"""Finds the running service of ours that a command asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stoker.config import Paths, read_config
+from stoker.engines import find as find_engine
+from stoker.errors import Refused
+from stoker.flows.addresses import read_key
+from stoker.flows.client import Daemon, find_daemon
+from stoker.records import Plan, ServiceView, Target
+from stoker.store.services import read_saved
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def read_running(paths: Paths) -> Daemon:
+    """Returns the running daemon; raises Refused where none runs."""
+    daemon = find_daemon(paths)
+    if daemon is None:
+        raise Refused("the daemon is not running", next_step="`stoker up` starts it, --url asks any other address")
+    return daemon
+
+
+def choose_service(paths: Paths, name: str | None) -> ServiceView:
+    """Returns a running service of ours, which needs no name where it is the only one; raises Refused where none runs."""
+    return _choose(read_running(paths).status().services, name)
+
+
+def target_of_service(paths: Paths, service: ServiceView) -> Target:
+    """Returns a service of ours as its clients see it, through the gateway."""
+    daemon = read_running(paths)
+    engine_key = read_key(paths.engine_key_file) if paths.engine_key_file.exists() else None
+    gateway_host = read_config(paths.config).gateway.host
+    plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == service.name), None)
+    return Target(
+        url=f"{daemon.url}/v1", model=service.model, key=daemon.key,
+        engine_url=service.address, engine_key=engine_key, parallel=planned(plan, "parallel"),
+        on_purpose=gateway_host not in LOOPBACK,
+    )  # fmt: skip
+
+
+def _choose(services: Sequence[ServiceView], name: str | None) -> ServiceView:
+    found = [one for one in services if one.address and one.answers and name in (None, one.name)]
+    if len(found) == 1:
+        return found[0]
+    states = ", ".join(f"{one.name} ({one.state})" for one in services) or "none"
+    raise Refused(
+        f"{name} does not answer" if name else "name the service",
+        why=f"services here: {states}",
+        next_step="" if found else "`stoker up` starts one, --url asks any other address",
+    )
+
+
+def planned(plan: Plan | None, neutral: str) -> int | None:
+    """Returns a number of the plan, under its neutral name or the engine's; None where it says none."""
+    if plan is None or not plan.is_engine:
+        return None
+    spelled = (neutral, *find_engine(plan.engine).spelling.get(neutral, ()))
+    return next((int(one.value) for one in plan.settings if one.name in spelled and isinstance(one.value, int)), None)
