@@ -6,9 +6,9 @@ import pytest
 
 from lying_engine import KEY, MODEL, lying_engine
 from probing import found, prove
+from stoker.counters import read_counters
 from stoker.flows.verify import QUICK_BUDGET_S, choose_probes, verify
 from stoker.probes import find, names
-from stoker.counters import read_counters
 from stoker.probes.kit.probe import name_of
 from stoker.records import Target, Verdict, worst
 

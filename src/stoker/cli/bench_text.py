@@ -15,6 +15,7 @@ from stoker.flows.bench import Wanted
 from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, CellResult, SpeculationSeen
 
 UNKNOWN = "-"
+POSITIONS = 8  # shown of those that drafts may have; n-grams propose 48
 # In the order of the tables that people compare: the cell, then what was seen of it.
 HEADINGS = ("pp", "tg", "depth", "load", "TTFT", "prefill t/s", "ms/token", "t/s each", "t/s all", "accept", "runs")
 
@@ -65,7 +66,8 @@ def _cell_without_writes(result: CellResult) -> CellResult:
 
 def run_text(run: BenchRun) -> str:
     """Returns a run as a table with what is doubtful of it."""
-    lines = [table(HEADINGS, [_row(one) for one in run.cells])] if run.cells else ["nothing was measured"]
+    headings = (*HEADINGS[:-1], "good", HEADINGS[-1]) if run.slo else HEADINGS
+    lines = [table(headings, [_row(one) for one in run.cells])] if run.cells else ["nothing was measured"]
     lines += _said(run.cells)
     lines += [f"knee     {cell_text(one.cell)}: {one.because}" for one in run.knees]
     if run.cells:
@@ -95,7 +97,7 @@ def load_text(load: BenchLoad) -> str:
 def brief(result: CellResult) -> str:
     """Returns a cell's figures in a line."""
     failed = f", {result.failed} of {result.asked} failed" if result.failed else ""
-    each, total = figure_of(result, "request_decode_tps"), figure_of(result, "total_e2e_tps")
+    each, total = figure_of(result, "request_decode_tps"), figure_of(result, "total_decode_tps")
     return f"TTFT {_ms(figure_of(result, 'ttft_s'))} ms, {_number(each)} tok/s each, {_number(total)} in all{failed}"
 
 
@@ -111,8 +113,14 @@ def _row(result: CellResult) -> tuple[str, ...]:
         str(cell.prompt_tokens), str(cell.new_tokens), str(cell.depth_tokens), load_text(cell.load),
         _ms(figure_of(result, "ttft_s")) + " ms", _number(figure_of(result, "prefill_tps")),
         _ms(figure_of(result, "itl_token_s")), _number(figure_of(result, "request_decode_tps")),
-        _number(figure_of(result, "total_e2e_tps")), _speculation(result.speculation), runs,
+        _number(figure_of(result, "total_decode_tps")), _speculation(result.speculation), *_good(result), runs,
     )  # fmt: skip
+
+
+def _good(result: CellResult) -> tuple[str, ...]:
+    """Returns how many requests kept the limits, where any were set."""
+    found = figure_of(result, "goodput_share")
+    return () if found is None else (f"{100 * found.median:.0f} %",)
 
 
 def _number(figure: BenchFigure | None) -> str:
@@ -147,7 +155,8 @@ def _said(results: Sequence[CellResult]) -> list[str]:
         texts = [*result.warnings, *(f"{times} times: {text}" for text, times in result.errors)]
         lines += [click.style(line, fg="yellow") for text in texts for line in wrapped(text, first, "    ")]
         if result.speculation and result.speculation.accept_rate_by_position:
-            shares = ", ".join(f"{100 * one:.0f}" for one in result.speculation.accept_rate_by_position)
+            known = result.speculation.accept_rate_by_position
+            shares = ", ".join(f"{100 * one:.0f}" for one in known[:POSITIONS]) + (", ..." if len(known) > POSITIONS else "")
             lines.append(f"  {cell_text(result.cell)}: accepted by position {shares} % ({result.speculation.source})")
     return lines
 

@@ -20,7 +20,8 @@ def choose_service(service: str | None, *, direct: bool) -> tuple[Target, BenchS
     target = target_of_service(paths, service)
     view = _view(paths, target)
     plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == view.name), None)
-    return (_past_the_gateway(target) if direct else target), _subject(view, plan, target)
+    chosen = _past_the_gateway(target) if direct else target
+    return chosen, _subject(view, plan, chosen)
 
 
 def _view(paths: Paths, target: Target) -> ServiceView:
