@@ -1,65 +1,67 @@
-"""Requests and repeats for tests of figures, and runs against servers of our own."""
+"""Runs of benchmarks with everything filled in, from values that a test chooses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Sequence
 from typing import Any
 
-from stoker.bench.cell import Settings
-from stoker.flows.bench import Live, Wanted, bench
-from stoker.flows.bench_asked import Grid
-from stoker.records import BenchCell, BenchLoad, BenchRepeat, BenchRun, BenchSubject, RequestSeen, Target, TokensRead
+from stoker.records import (
+    BenchCell,
+    BenchFigure,
+    BenchLoad,
+    BenchRepeat,
+    BenchRun,
+    BenchSubject,
+    CellResult,
+    FigurePer,
+    RequestSeen,
+    TokensRead,
+)
 
-CLOSED = BenchLoad("closed", 1)
+
+def make_cell(prompt: int = 512, new: int | None = 32, depth: int = 0, concurrency: int = 1, **changes: Any) -> BenchCell:
+    """Returns a closed load."""
+    facts: dict[str, Any] = {"load": BenchLoad(concurrency=concurrency), "content": "code"}
+    return BenchCell(prompt, new, depth, **{**facts, **changes})
 
 
-def make_request(**changes: Any) -> RequestSeen:
-    """Returns a request whose 4 + 96 tokens came in 97 writes, the first after 200 ms, the last after 1,160."""
+def make_figure(name: str, values: Sequence[float], per: FigurePer = "repeat") -> BenchFigure:
+    """Returns a figure of values."""
+    return BenchFigure(name, per, tuple(values), statistics.median(values), None, None, None)
+
+
+def make_request(ttft_s: float = 0.2, tokens: int = 32, step_s: float = 0.02, **changes: Any) -> RequestSeen:
+    """Returns a request whose tokens came one by one."""
+    writes = tuple(TokensRead(round(ttft_s + step_s * number, 6), 1, 1) for number in range(tokens))
     facts: dict[str, Any] = {
-        "sent_at_s": 0.0, "first_chunk_s": 0.01, "ttft_s": 0.2, "last_token_s": 1.16, "done_s": 1.2, "prompt_tokens": 512,
-        "cached_tokens": None, "output_tokens": 100, "first_write_tokens": 4, "chunks": 97, "counted_by": "usage",
-        "status": 200,
+        "sent_at_s": 0.0, "first_chunk_s": ttft_s, "ttft_s": ttft_s, "last_token_s": writes[-1].at_s,
+        "done_s": writes[-1].at_s + 0.001, "prompt_tokens": 512, "cached_tokens": 0, "output_tokens": tokens,
+        "first_write_tokens": 1, "chunks": tokens, "counted_by": "usage", "writes": writes,
     }  # fmt: skip
     return RequestSeen(**{**facts, **changes})
 
 
-def make_repeat(*requests: RequestSeen, **changes: Any) -> BenchRepeat:
-    """Returns a repeat of these requests."""
-    return BenchRepeat(**{"began_at": 0.0, "took_s": 1.16, "requests": requests, **changes})
+def make_repeats(count: int = 5, concurrency: int = 1, **changes: Any) -> tuple[BenchRepeat, ...]:
+    """Returns repeats of one request for each of the concurrency."""
+    return tuple(
+        BenchRepeat(1000.0 + number, 1.0, tuple(make_request(**changes) for _ in range(concurrency)))
+        for number in range(count)
+    )
 
 
-def make_writes(*pairs: tuple[float, int]) -> tuple[TokensRead, ...]:
-    """Returns writes of (at_s, tokens)."""
-    return tuple(TokensRead(at_s, tokens, 1) for at_s, tokens in pairs)
+def make_result(cell: BenchCell | None = None, *figures: BenchFigure, **changes: Any) -> CellResult:
+    """Returns what was measured of a cell."""
+    facts: dict[str, Any] = {"counted_by": ("usage",), "asked": 5, "failed": 0}
+    return CellResult(cell or make_cell(), figures, **{**facts, **changes})
 
 
-def make_cell(**changes: Any) -> BenchCell:
-    """Returns a cell of 512 and 128 tokens, one request at a time."""
+def make_run(*cells: CellResult, **changes: Any) -> BenchRun:
+    """Returns a whole run of ours; facts of its subject are named `model`, `engine` and so on."""
+    of = {name: changes.pop(name) for name in BenchSubject.__struct_fields__ if name in changes}
+    subject = BenchSubject(**{"url": "http://127.0.0.1:8700/v1", "model": "small-1", **of})
     facts: dict[str, Any] = {
-        "prompt_tokens": 512, "new_tokens": 128, "depth_tokens": 0, "load": CLOSED, "content": "prose",
+        "id": None, "tool": "stoker", "tool_version": "0.1.0", "began_at": 1.79e9, "took_s": 60.0, "seed": 7,
+        "is_whole": True,
     }  # fmt: skip
-    return BenchCell(**{**facts, **changes})
-
-
-def settings(**changes: Any) -> Settings:
-    """Returns settings of two repeats, which end soon where nothing comes."""
-    facts: dict[str, Any] = {
-        "seed": 1, "runs": 2, "precision": 0.05, "budget_s": 60.0, "silence_s": 10.0, "more": {"temperature": 0.0},
-    }  # fmt: skip
-    return Settings(**{**facts, **changes})
-
-
-def run_bench(
-    target: Target, *, prompts: Sequence[int] = (128,), new: int = 12, depths: Sequence[int] = (0,),
-    loads: Sequence[BenchLoad] = (CLOSED,), content: str = "prose", shares_prefix: bool = False, turns: int = 1,
-    tell: Callable[[str], None] = lambda text: None, **more: Any,
-) -> BenchRun:  # fmt: skip
-    """Measures a target as `stoker bench` does."""
-    grid = Grid(tuple(prompts), (new,), tuple(depths), tuple(loads), content, shares_prefix, turns)
-    wanted = Wanted(target, BenchSubject(target.url, target.model), grid.cells(), settings(**more))
-    return bench(wanted, Live(lambda result: None, lambda cell, text: tell(text)))
-
-
-def figures(run: BenchRun, place: int = 0) -> dict[str, float]:
-    """Returns the medians of a cell by their names."""
-    return {one.name: one.median for one in run.cells[place].figures}
+    return BenchRun(subject=subject, cells=cells, **{**facts, **changes})

@@ -196,9 +196,14 @@ def write_fake_engine(folder: Path, script: Script) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     script_file, program = folder / "script.json", folder / "fake-llama-server"
     script_file.write_text(json.dumps(script.__dict__))
+    return write_program(program, "fake_engine", script_file)
+
+
+def write_program(program: Path, module: str, script_file: Path) -> Path:
+    """Writes a program that calls a module's `main` with a file that says what to do, and its own words."""
     program.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        f"import fake_engine\nfake_engine.main({str(script_file)!r}, sys.argv[1:])\n"
+        f"import {module}\n{module}.main({str(script_file)!r}, sys.argv[1:])\n"
     )
     program.chmod(0o755)
     return program

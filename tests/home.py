@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fake_engine import Script, write_fake_engine
+from lying_program import write_lying_engine
 from stoker.config import Paths, demo_model
 from stoker.flows.client import Daemon, find_daemon
 from stoker.flows.ownership import instance_of, read_owner
@@ -67,13 +68,25 @@ class Home:
         return json.loads(self.run(*words, "--json").stdout)
 
     def add_fake(self, name: str, more: str = "", **script: Any) -> Path:
-        """Adds a service whose engine is scripted; returns the folder that holds its script and gates."""
+        """Adds a service whose engine is scripted; returns the folder that holds its script and gates.
+
+        It answers a chat and little else, so it has no gate unless `more` says so.
+        """
         folder = self.folder / name
-        program = write_fake_engine(folder, Script(**script))
-        text = self.paths.config.read_text()
-        table = f'[service.{name}]\nmodel = "{demo_model()}"\nserver = "{program}"\n{more}\n'
-        self.paths.config.write_text(text + table)
+        self._add_service(
+            name, write_fake_engine(folder, Script(**script)), more if "gate = " in more else f"gate = []\n{more}"
+        )
         return folder
+
+    def add_liar(self, name: str, more: str = "", *lies: str) -> Path:
+        """Adds a service whose engine does all that clients ask, but for its lies; returns the folder that says them."""
+        folder = self.folder / name
+        self._add_service(name, write_lying_engine(folder, *lies), more)
+        return folder
+
+    def _add_service(self, name: str, program: Path, more: str) -> None:
+        table = f'[service.{name}]\nmodel = "{demo_model()}"\nserver = "{program}"\n{more}\n'
+        self.paths.config.write_text(self.paths.config.read_text() + table)
 
     @property
     def daemon(self) -> Daemon:

@@ -28,10 +28,11 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, lies: frozenset[str], model: str = MODEL) -> None:
-        super().__init__(("0.0.0.0" if "everywhere" in lies else "127.0.0.1", 0), Handler)
+    def __init__(self, lies: frozenset[str], model: str = MODEL, port: int = 0, key: str = KEY) -> None:
+        super().__init__(("0.0.0.0" if "everywhere" in lies else "127.0.0.1", port), Handler)
         self.lies = lies
         self.model = model
+        self.key = key
         self.counted = {"request_success_total": 0, "generation_tokens_total": 0, "num_requests_running": 0}
         self.lock = threading.Lock()
 
@@ -45,6 +46,9 @@ class Server(ThreadingHTTPServer):
         with self.lock:
             if "counts-nothing" not in self.lies:
                 self.counted[name] += more + (name != "num_requests_running" and "counts-for-others" in self.lies)
+
+    def begin(self, body: dict[str, Any]) -> None:
+        """Is called before a request is answered."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: clients leave, and that is a part of the tests."""
@@ -69,6 +73,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/metrics":
             lines = (f'vllm:{name}{{engine="0"}} {value}' for name, value in self.server.counted.items())
             self.reply(200, "\n".join(lines).encode(), "text/plain")
+        elif self.path == "/health":
+            self.reply_json(200, {"status": "ok"})
         elif not self.is_allowed():
             self.refuse(Refusal(401, "no such key"))
         elif self.path == "/props":
@@ -93,6 +99,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer_path(self, body: dict[str, Any]) -> None:
         """Answers what a path is for; raises Refusal."""
+        self.server.begin(body)
         lies = self.server.lies
         self.has_tools = bool(body.get("tools"))
         if self.path == "/v1/chat/completions":
@@ -113,10 +120,10 @@ class Handler(BaseHTTPRequestHandler):
         """Tells whether the key is right."""
         given = self.headers["authorization"] or ""
         beside = self.lies("open-beside") and not self.path.startswith("/v1")
-        bare = self.lies("takes-bare-keys") and given == KEY
+        bare = self.lies("takes-bare-keys") and given == self.server.key
         some = self.lies("takes-any-key") and given.startswith("Bearer ")
         listed = self.lies("lists-for-all") and self.path == "/v1/models"
-        return self.lies("open") or beside or bare or some or listed or given == f"Bearer {KEY}"
+        return self.lies("open") or beside or bare or some or listed or given == f"Bearer {self.server.key}"
 
     def answer(self, body: dict[str, Any], said: Said) -> None:
         """Counts and answers."""
@@ -185,7 +192,8 @@ class Handler(BaseHTTPRequestHandler):
             kept.append(raw)
             if not self.lies("buffers") and not self.send_on(kept):
                 return
-            time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not self.lies("first-is-slow") else FAST_S)
+            is_quick = self.server.lies & {"first-is-slow", "works-on-quickly"}
+            time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not is_quick else FAST_S)
             self.server.count("generation_tokens_total", int(0 < number <= said.tokens))
         self.server.count("request_success_total")
         if self.send_on([*kept, b""]):
@@ -200,7 +208,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
                 self.wfile.flush()
             return True
-        return self.lies("works-on")
+        return bool(self.server.lies & {"works-on", "works-on-quickly"})
 
 
 @contextlib.contextmanager

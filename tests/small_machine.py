@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
 from pathlib import Path
 
-from stoker.records import Memory
+from stoker.records import Endpoint, KeptVerification, Memory, Plan
 
 
 class SmallMachine:
@@ -31,6 +32,18 @@ class SmallMachine:
         available_bytes = self.total_bytes - self.others_bytes - sum(self._held.values())
         self.low_bytes = min(self.low_bytes, available_bytes)
         return Memory(self.total_bytes, available_bytes, available_bytes, 0, 0, 0)
+
+
+class NoGate:
+    """Stands for the gate where no plan has one."""
+
+    async def play(self, plan: Plan, endpoint: Endpoint, say: Callable[[str], None]) -> KeptVerification:
+        """Fails: nothing is to be asked."""
+        raise AssertionError(f"{plan.service} has a gate: {plan.gate}")
+
+    def keep(self, kept: KeptVerification) -> None:
+        """Fails: nothing was asked."""
+        raise AssertionError(kept)
 
 
 def read_resident(pid: str) -> int:

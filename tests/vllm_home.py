@@ -37,7 +37,9 @@ EAGER = "flags = { enforce-eager = true }"  # compiling the model takes a minute
 
 
 class VllmHome(Home):
-    """A state folder with services of vLLM: `small`, `guessing` (speculates) and `typo` (has a flag that does not exist)."""
+    """A state folder with services of vLLM: `small`, `guessing` (speculates), `strict` (requires tools, without a parser)
+    and `typo` (has a flag that does not exist).
+    """
 
     limit_s = 240.0
 
@@ -49,6 +51,7 @@ class VllmHome(Home):
             write_service("small", MODULE, f'{EAGER}\ngroup = "one"')
             + f'[service.other]\nmodel = "{demo_model()}"\ncontext = 1024\nreasoning = "off"\ngroup = "one"\n'
             + write_service("guessing", command, f'speculation = "ngram"\ndraft_tokens = 3\n{EAGER}')
+            + write_service("strict", MODULE, f'{EAGER}\ngate = ["answers", "identity", "streaming", "tools"]')
             + write_service("typo", MODULE, "flags = { max-model-length = 4 }")
         )
 

@@ -106,7 +106,7 @@ class Chat(HttpConnection):
 
     def _chat(self, body: dict[str, Any]) -> None:
         now_s = self._loop.time()
-        self._plan, self._body = self._book.schedule, body
+        self._plan, self._asked = self._book.schedule, body
         self._total = int(body.get("max_completion_tokens") or body.get("max_tokens") or 128)
         said = "".join(_text(message.get("content")) for message in body["messages"])
         self._entry = Logged(len(said.encode()), now_s)
@@ -167,9 +167,9 @@ class Chat(HttpConnection):
         text = "".join(LETTERS[(self._sent + place) % len(LETTERS)] for place in range(size))
         self._sent += size
         choice: dict[str, Any] = {"index": 0, "delta": {self._plan.field: text}, "finish_reason": None}
-        if self._plan.ids and self._body.get("return_token_ids"):
+        if self._plan.ids and self._asked.get("return_token_ids"):
             choice["token_ids"] = [ord(letter) for letter in text]
-        is_running = (self._body.get("stream_options") or {}).get("continuous_usage_stats") and self._plan.usage
+        is_running = (self._asked.get("stream_options") or {}).get("continuous_usage_stats") and self._plan.usage
         return self._event([choice], self._usage() if is_running else None)
 
     def _write(self, entry: Logged) -> None:
@@ -189,7 +189,7 @@ class Chat(HttpConnection):
 
     def _finish(self) -> None:
         end = self._event([{"index": 0, "delta": {}, "finish_reason": "length"}])
-        if self._plan.usage and (self._body.get("stream_options") or {}).get("include_usage"):
+        if self._plan.usage and (self._asked.get("stream_options") or {}).get("include_usage"):
             end += self._event([], self._usage())
         self.transport.write(end + _framed(b"[DONE]") + b"0\r\n\r\n")
         self._entry.tokens, self._entry.ended_s = self._sent, self._loop.time()

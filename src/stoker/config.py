@@ -58,6 +58,7 @@ class LimitsConfig(Record, frozen=True):
     memory_wait_s: Seconds = 120.0
     load_s: Seconds = 1800.0
     prove_s: Seconds = 300.0
+    gate_s: Seconds = 120.0
     drain_s: Seconds = 30.0
     stop_grace_s: Seconds = 15.0
     settle_s: Seconds = 120.0
@@ -120,6 +121,11 @@ class Paths(Record, frozen=True):
     def usage_database(self) -> Path:
         """The SQLite file of who used what; it may be thrown away."""
         return self.state / "usage.db"
+
+    @property
+    def bench_database(self) -> Path:
+        """The SQLite file of benchmarks; it grows with each, and nothing else waits for it."""
+        return self.state / "bench.db"
 
     @property
     def lock(self) -> Path:

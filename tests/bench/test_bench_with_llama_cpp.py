@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_samples import figures, run_bench
+from bench_seen import figures, run_bench
 from home import Home, wait_for
 from stoker.counters import Counters, read_counters
 from stoker.facts.machine.ports import pick_free_port

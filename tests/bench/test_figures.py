@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench_samples import make_cell, make_repeat, make_request, make_writes
+from bench_seen import make_cell, make_repeat, make_request, make_writes
 from stoker.bench.figures import figures_of, peak_tps
 from stoker.bench.goodput import find_knees
 from stoker.records import FIGURES, BenchFigure, BenchLoad, BenchSlo, CellResult, SpeculationSeen

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from benchmarks.bench_accuracy.serving import call
+from benchmarks.bench_accuracy.serving import call, truth_server
 from benchmarks.bench_accuracy.truth_server import MODEL
 
-from bench_samples import CLOSED, figures, make_cell, run_bench
+from bench_seen import CLOSED, figures, make_cell, run_bench
 from stoker.bench.composing import Composer, Order
 from stoker.bench.measures import Measure
 from stoker.bench.server import meet
 from stoker.errors import Refused
 from stoker.records import BenchLoad, BenchRun, BenchSlo, RequestSeen, Target
 from support import fails
+
+
+@pytest.fixture(scope="module")
+def truth() -> Iterator[str]:
+    """A server that knows the truth."""
+    with truth_server() as url:
+        yield url
+
 
 FAST = {"ttft_ms": 5.0, "step_ms": 1.0}
 
@@ -78,7 +87,8 @@ def test_accept_figures_are_the_counters(truth: str) -> None:
     seen = run.cells[0].speculation
     assert seen is not None
     assert (seen.source, seen.draft_tokens, seen.accepted_tokens, seen.verify_steps) == ("counters of vllm", 24, 16, 8)
-    assert (seen.accept_rate, seen.accept_length) == (pytest.approx(2 / 3), pytest.approx(3.0))
+    assert seen.accept_rate == pytest.approx(2 / 3)
+    assert seen.accept_length == pytest.approx(3.0)
     assert figures(run)["accept_length"] == pytest.approx(3.0)
 
 
@@ -134,7 +144,7 @@ def test_a_soak_has_a_series_and_keeps_no_writes_apart(truth: str) -> None:
     [cell] = run.cells
     assert cell.ended == "budget"
     assert len(cell.series) >= 1
-    assert sum(point.answered for point in cell.series) == cell.asked > 10
+    assert sum(point.answered for point in cell.series) == (cell.asked or 0) > 10
 
 
 def test_precision_or_the_budget_ends_a_cell(truth: str) -> None:

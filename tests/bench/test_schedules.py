@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from bench_samples import settings
+from bench_seen import settings
 from stoker.bench.arrivals import due_times_s, read_trace
 from stoker.errors import WrongUse
 from stoker.flows.bench_asked import Grid, loads_of, traced

@@ -110,7 +110,7 @@ def test_an_end_by_length_tells_the_count_where_usage_is_missing() -> None:
     ],
 )  # fmt: skip
 def test_usage_that_contradicts_what_came_is_doubted_and_not_used(told: int, ids: int | None, doubt: str) -> None:
-    more = {} if ids is None else {"ids": [ids]}
+    more: dict[str, Any] = {} if ids is None else {"ids": [ids]}
     found = counted(*(event("a", **more) for _ in range(5)), event(None, "stop", **usage(told)))
     assert found.tokens == 5
     assert doubt in found.doubts[0]

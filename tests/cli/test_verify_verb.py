@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from control_client import call
 from home import Home
 from lying_engine import KEY, lying_engine
 
@@ -114,3 +115,50 @@ def test_what_an_endpoint_says_does_not_drive_the_terminal_or_the_page(home: Hom
     assert "\x1b" not in said
     assert "<script>" not in page.read_text().partition("## ")[0]
     ElementTree.parse(junit)  # noqa: S314 - our own file
+
+
+def test_the_gate_that_the_demo_passed_is_shown_without_asking(demo: Home) -> None:
+    said = demo.run("verify", "--last", "demo", "-v").stdout
+    assert "its gate asked for answers, identity, streaming, tools" in said.splitlines()[0]
+    assert "llamacpp itself counted 18 generated tokens of 18" in said
+    assert 'streamed it calls get_weather({"city": "Paris"}) too' in said
+    assert said.splitlines()[-1].startswith("pass: 4 pass, in ")
+    [gate] = [one for one in demo.json("timeline", "demo")["last"]["stages"] if one["name"] == "gate"]
+    assert gate["took_s"] > 0
+
+
+def test_what_a_person_found_out_about_a_service_is_kept_with_its_plan(home: Home, tmp_path: Path) -> None:
+    home.add_liar("coder", "gate = []", "no-done")
+    plan_id = home.json("up", "coder")["plan_id"]
+    asked = home.run("verify", "coder", "--probe", "streaming", "--require", "tools", "--json", code=1)
+    assert "not kept" not in asked.stderr
+    home.run("down")
+    kept = json.loads(home.run("verify", "--last", "--json", "--markdown", str(tmp_path / "report.md"), code=1).stdout)
+    assert (kept["service"], kept["plan_id"], kept["engine"]) == ("coder", plan_id, "llamacpp")
+    assert (kept["occasion"], kept["required"]) == ("verify", ["tools"])
+    found, before = kept["verification"], json.loads(asked.stdout)
+    assert [probe["verdict"] for probe in found["probes"]] == [probe["verdict"] for probe in before["probes"]]
+    assert found["probes"][0]["checks"][0]["exchanges"] == before["probes"][0]["checks"][0]["exchanges"]
+    assert "clients wait on" in (tmp_path / "report.md").read_text()
+    assert "you asked" in home.run("verify", "--last", code=1).stdout.splitlines()[0]
+
+
+def test_what_is_kept_goes_with_the_service(home: Home) -> None:
+    home.add_liar("coder")
+    home.run("up", "coder")
+    home.run("up", "demo")
+    home.run("down", "coder", "--forget")
+    assert "kept are: demo" in home.run("verify", "--last", "coder", code=2).stderr
+
+
+@pytest.mark.parametrize("words", [("--url", "http://a", "--model", "m"), ("--probe", "tools"), ("--deep",)])
+def test_to_look_at_the_last_asks_nothing(home: Home, words: tuple[str, ...]) -> None:
+    assert "--last asks nothing" in home.run("verify", "--last", *words, code=2).stderr
+
+
+def test_another_services_verification_is_not_kept(demo: Home) -> None:
+    kept = demo.json("verify", "--last", "demo")
+    [told] = call(demo, "GET", "/api/services/demo/verifications")[1]
+    assert told == kept
+    status, answer = call(demo, "POST", "/api/services/demo/verifications", kept)
+    assert (status, "no verification of demo that a person asked for" in answer["fault"]["what"]) == (400, True)

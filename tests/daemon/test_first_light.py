@@ -31,6 +31,7 @@ def test_status_json_has_what_programs_rely_on(demo: Home) -> None:
     assert service["why"].startswith("stoker-demo answered")
     assert service["since"] > 1_700_000_000
     assert service["memory_bytes"] > 20 * 1024**2
+    assert service["kv_tokens"] == 4 * 4096  # as many as its four requests may have together
 
 
 def test_the_key_is_for_its_owner_alone_and_in_no_log_argv_or_database(demo: Home) -> None:

@@ -99,6 +99,8 @@ def test_a_service_without_on_demand_is_not_started_by_a_request(home: Home) -> 
     home.run("down", "quiet")
     reply = ask(home, "quiet")
     assert (reply.status, reply.error["code"], reply.headers["retry-after"]) == (503, "service_stopped", "60")
+    assert reply.headers["x-stoker-plan"] == home.service("quiet").plan_id
+    assert len(reply.headers["x-stoker-revision"]) == 12
     assert launches(home, "quiet") == 1
 
 

@@ -17,7 +17,7 @@ from home import Home, wait_for
 from stoker.records import State
 
 COUNT = int(os.environ.get("STOKER_FAULTS", "25"))
-LONGEST_S = 0.9  # a whole `up` or `down` takes less
+LONGEST_S = 1.5  # a whole `up`, its gate included, or `down` takes less
 WITH_ENGINE = {"STARTING", "LOADING", "PROVING", "READY", "DRAINING", "STOPPING"}
 
 

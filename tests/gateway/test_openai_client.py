@@ -37,6 +37,10 @@ def test_models_are_listed_with_their_state(client: openai.OpenAI) -> None:
     assert model.model_extra is not None
     assert model.model_extra["state"] == "READY"
     assert model.model_extra["context_tokens"] == 4096
+    assert model.model_extra["capabilities"] == {
+        "chat": True, "embeddings": False, "rerank": False, "audio": None, "vision": False, "tools": True,
+        "reasoning": True, "structured_output": True,
+    }  # fmt: skip
 
 
 def test_a_chat_is_answered_by_the_model_it_names(client: openai.OpenAI) -> None:

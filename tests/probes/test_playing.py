@@ -7,6 +7,7 @@ import pytest
 from lying_engine import KEY, MODEL, lying_engine
 from probing import found, prove
 from stoker.counters import read_counters
+from stoker.flows.gating import gate_probes
 from stoker.flows.verify import QUICK_BUDGET_S, choose_probes, verify
 from stoker.probes import find, names
 from stoker.probes.kit.probe import name_of
@@ -29,6 +30,26 @@ def test_a_probe_says_what_it_is_for(name: str) -> None:
     assert not probe.mend.endswith("."), "it is said within a sentence"
     assert len({name_of(check) for check in probe.checks}) == len(probe.checks) > 0
     assert all((check.__doc__ or "").strip() for check in probe.checks)
+
+
+def test_the_largest_default_gate_generates_for_ten_seconds_at_most_and_usually_for_five() -> None:
+    probes = gate_probes(("answers", "identity", "streaming", "tools", "reasoning"))
+    assert sum(probe.tokens for probe in probes) / SLOW_TOKENS_S <= 16
+    without_thinking = sum(probe.tokens for probe in probes if probe.name != "reasoning")
+    assert without_thinking / SLOW_TOKENS_S <= 8  # a call of a tool takes a half of what it may
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_gate_asks_some_of_a_probes_checks_or_all(name: str) -> None:
+    probe = find(name)
+    assert set(probe.gate) <= set(probe.checks)
+    assert bool(probe.gate) == bool(probe.gate_tokens)
+    assert probe.gate_tokens <= probe.tokens
+    assert probe.for_gate().checks == (probe.gate or probe.checks)
+
+
+def test_a_gate_asks_in_the_order_of_all_probes_whatever_its_own() -> None:
+    assert [probe.name for probe in gate_probes(("tools", "stop", "answers"))] == ["answers", "tools", "stop"]
 
 
 def test_what_was_not_asked_in_time_is_unknown_and_not_passed() -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from stoker.errors import StokerError
 from stoker.records import SavedService, Service, Stage, Start, State, Timeline
+from stoker.store.last_rows import KEPT
 from stoker.store.migrations import MIGRATIONS
 from stoker.store.services import ServiceStore, read_saved
-from stoker.store.timelines import KEPT, TimelineStore, read_services, read_starts
+from stoker.store.timelines import TimelineStore, read_services, read_starts
 from support import fails, make_plan
 
 

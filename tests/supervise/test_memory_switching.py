@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from memory_eater import write_eater
-from small_machine import SmallMachine
+from small_machine import NoGate, SmallMachine
 from stoker.config import LimitsConfig, Paths
 from stoker.errors import Refused
 from stoker.plan.command import plan_command
@@ -54,7 +54,7 @@ class Desk:
         self.instance = f"desk-{folder.name}"
         tools = Tools(
             paths=Paths(state=folder, config=folder / "stoker.toml"), limits=limits, instance=self.instance, engine_key="k",
-            read_memory=self.machine.read, is_healthy=is_healthy, prove=prove, in_flight=lambda service: 0,
+            read_memory=self.machine.read, is_healthy=is_healthy, prove=prove, gate=NoGate(), in_flight=lambda service: 0,
             heard_at=lambda service: 0.0, read_counters=no_counters, keep_start=lambda start: None,
             cuda_counts_cache=lambda: False, has_gpu=lambda: False,
         )  # fmt: skip

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from memory_eater import write_eater
+from small_machine import NoGate
 from stoker.config import LimitsConfig, Paths, demo_model
 from stoker.flows.planning import make_plan
 from stoker.records import MIB, RESTING, Endpoint, Memory, Plan, Proof, State, Wish
@@ -73,7 +74,7 @@ def plan_for(folder: Path, **task: object) -> Plan:
     """Returns the plan of a service whose engine eats."""
     serves = task.pop("serves", False)
     server = write_eater(folder, take_mib=4000, **task)
-    return make_plan(Wish(name=LEAKY if serves else "eater", model=str(demo_model()), server=str(server)))
+    return make_plan(Wish(name=LEAKY if serves else "eater", model=str(demo_model()), server=str(server), gate=()))
 
 
 def eats(chance: random.Random) -> dict[str, object]:
@@ -114,7 +115,7 @@ async def live(machine: SmallMachine, folder: Path, plans: list[Plan]) -> list[s
     """Starts one plan after the other; returns what became of each."""
     tools = Tools(
         paths=Paths(state=folder, config=folder / "stoker.toml"), limits=LIMITS, instance=INSTANCE, engine_key="k",
-        read_memory=machine.read, is_healthy=is_healthy, prove=prove, in_flight=lambda service: 0,
+        read_memory=machine.read, is_healthy=is_healthy, prove=prove, gate=NoGate(), in_flight=lambda service: 0,
         heard_at=lambda service: 0.0,
         read_counters=no_counters, keep_start=lambda start: None,
         cuda_counts_cache=lambda: False, has_gpu=lambda: False,

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from small_machine import NoGate
 from stoker.config import LimitsConfig, Paths
 from stoker.records import GIB, MIB, Endpoint, Memory, Proof, Service, Stage, State, Timeline
 from stoker.supervise import guard, machine
@@ -38,7 +39,7 @@ def wait_for_room(folder: Path, memory: Memory, drops: bool = False, unified: bo
     """Returns what a service is told when there is room for its GiB."""
     tools = Tools(
         paths=Paths(state=folder, config=folder / "stoker.toml"), limits=LimitsConfig(drop_page_cache=drops), instance="i",
-        engine_key="k", read_memory=lambda: memory, is_healthy=never, prove=no_proof,  # type: ignore[arg-type]
+        engine_key="k", read_memory=lambda: memory, is_healthy=never, prove=no_proof, gate=NoGate(),  # type: ignore[arg-type]
         in_flight=lambda service: 0, heard_at=lambda service: 0.0, read_counters=never, keep_start=lambda start: None,
         cuda_counts_cache=lambda: unified, has_gpu=lambda: True,
     )  # fmt: skip

@@ -261,6 +261,19 @@ def test_lines_without_a_time_of_their_own_have_that_of_their_arrival() -> None:
     assert (timeline.total_s, timeline.unexplained_s) == (12, 0)
 
 
+def test_the_gate_is_a_stage_of_its_own_after_the_first_answer() -> None:
+    heard: list[Heard] = [
+        (DAY + 1.0, "main: loading model"),
+        (DAY + 10.0, "srv          init: initializing slots, n_slots = 4"),
+        (DAY + 10.5, "main: model loaded"),
+        (DAY + 10.5, "main: server is listening on http://127.0.0.1:8080 - starting the main loop"),
+    ]
+    timeline = read_timeline(find("llamacpp"), heard, DAY, ready_at=DAY + 17, proved_at=DAY + 12)
+    assert (took(timeline)["first token"], took(timeline)["gate"]) == (1.5, 5)
+    assert next(stage.begin_s for stage in timeline.stages if stage.name == "gate") == 12
+    assert timeline.total_s == 17
+
+
 def test_a_log_without_any_time_tells_only_what_its_lines_state() -> None:
     timeline = read_texts(
         "sglang", "Load weight begin. avail mem=1 GB", "Load weight end. elapsed=3.50 s, mem usage=1.00 GB.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from typing import Any, cast
 
@@ -11,23 +10,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from control_client import call
 from home import Home
 from stoker.flows.control import Control
 from stoker.web.api import make_app
 
 ENDS = (("/api/stop", "post"), ("/api/models/unload", "post"))
-
-
-def call(home: Home, method: str, path: str, body: object = None, *, control: bool = True) -> tuple[int, Any]:
-    """Sends one request; returns the status, and the reply's JSON where it is."""
-    daemon = home.daemon
-    key = home.paths.control_key_file.read_text().strip() if control else daemon.key
-    connection = http.client.HTTPConnection(daemon.url.removeprefix("http://"), timeout=60)
-    connection.request(method, path, json.dumps(body) if body is not None else None, {"authorization": f"Bearer {key}"})
-    reply = connection.getresponse()
-    raw = reply.read()
-    connection.close()
-    return reply.status, json.loads(raw) if reply.headers["content-type"] == "application/json" else raw.decode()
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +68,8 @@ def test_everything_described_is_there_and_nothing_else(demo: Home, document: An
         ("GET", "/api/services/{name}/wait", "/api/services/demo/wait?seen=STOPPED", None, 200),
         ("GET", "/api/services/{name}/logs", "/api/services/demo/logs?lines=2", None, 200),
         ("GET", "/api/services/{name}/wait", "/api/services/demo/wait?seen=ASLEEP", None, 400),
+        ("GET", "/api/services/{name}/verifications", "/api/services/demo/verifications?most=3", None, 200),
+        ("POST", "/api/services/{name}/verifications", "/api/services/demo/verifications", {"service": "demo"}, 400),
         ("GET", "/api/switch", "/api/switch?seen=x", None, 400),
         ("GET", "/api/switch", "/api/switch?limit_s=-1", None, 400),
         ("GET", "/api/switch", "/api/switch?seen=-1", None, 400),

@@ -64,6 +64,7 @@ def test_what_it_takes_on_a_processor_is_planned_without_a_gpus_words(vllm: Vllm
 def test_up_ends_in_ready_and_the_engine_serves_the_folder_that_was_asked_for(vllm: VllmHome, ready: ServiceView) -> None:
     assert ready.state is State.READY
     assert ready.why.startswith("small answered")
+    assert "its gate passed in" in ready.why
     assert ready.engine_version == "0.32.0+cpu"
     [served] = json.loads(vllm.ask_engine(ready, "/v1/models"))["data"]
     assert (served["id"], served["root"]) == ("small", str(DEMO))
@@ -171,3 +172,15 @@ def test_killed_while_it_loads_it_fails_with_the_cause_and_the_next_start_specul
     drafted = [line for line in metrics.splitlines() if line.startswith("vllm:spec_decode_num_draft_tokens_total")]
     assert sum(float(line.split()[-1]) for line in drafted) > 0
     vllm.run("down", "guessing")
+
+
+def test_tools_that_are_required_of_a_server_without_a_parser_keep_it_from_being_ready(vllm: VllmHome) -> None:
+    said = vllm.run("up", "strict", code=1).stderr
+    assert "it did not pass its gate: tools (auto) says: required, and not offered: HTTP 400" in said
+    assert "to mend it: start it with `--enable-auto-tool-choice --tool-call-parser hermes`" in said
+    assert vllm.service("strict").state is State.FAILED
+    assert vllm.engines() == {}
+    kept = json.loads(vllm.run("verify", "--last", "strict", "--json", code=1).stdout)
+    assert kept["engine_version"] == "0.32.0+cpu"
+    verdicts = {probe["name"]: probe["verdict"] for probe in kept["verification"]["probes"]}
+    assert verdicts == {"answers": "pass", "identity": "pass", "streaming": "pass", "tools": "fail"}

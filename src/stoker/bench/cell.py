@@ -137,10 +137,10 @@ class _Measuring:
             return [Order(one.prompt_tokens, one.new_tokens, one.at_s) for one in self._settings.trace]
         wanted = self._settings.requests or load.concurrency or 1
         due = due_times_s(load, wanted, f"{self._settings.seed}:{len(self._kept)}")
-        return [Order(cell.prompt_tokens, cell.new_tokens, one) for one in due]
+        return [Order(cell.prompt_tokens, cell.new_tokens or 0, one) for one in due]
 
     def _order(self) -> Order:
-        return Order(self._cell.prompt_tokens, self._cell.new_tokens)
+        return Order(self._cell.prompt_tokens, self._cell.new_tokens or 0)
 
     def _play(self, orders: Sequence[Order], *, is_warmup: bool = False) -> Repeated:
         jobs = self._composer.jobs(orders)

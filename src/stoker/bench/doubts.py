@@ -36,7 +36,7 @@ def _lengths(cell: BenchCell, whole: Sequence[RequestSeen]) -> Iterator[str]:
         yield f"prompts were {_range(told)} tokens by the server's count, and {wanted} were asked for"
     if whole and not told:
         yield f"nothing counts prompts: whether they were {wanted} tokens is unknown, and so is the prefill rate"
-    short = [one.output_tokens or 0 for one in whole if (one.output_tokens or 0) < cell.new_tokens]
+    short = [one.output_tokens or 0 for one in whole if (one.output_tokens or 0) < (cell.new_tokens or 0)]
     if short:
         yield f"{len(short)} of {len(whole)} answers ended by themselves, after {_range(short)} of {cell.new_tokens} tokens"
     cached = sum(one.cached_tokens or 0 for one in whole if one.turn == 0)

@@ -5,19 +5,27 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 from msgspec.structs import replace
 
+from stoker.bench.formats.figures import find_figure
 from stoker.cli.show import duration, table, wrapped
 from stoker.flows.bench import Wanted
 from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, CellResult, SpeculationSeen
 
 UNKNOWN = "-"
 POSITIONS = 8  # shown of those that drafts may have; n-grams propose 48
+MEAN = "*"  # behind what another tool gives as a mean alone
 # In the order of the tables that people compare: the cell, then what was seen of it.
 HEADINGS = ("pp", "tg", "depth", "load", "TTFT", "prefill t/s", "ms/token", "t/s each", "t/s all", "accept", "runs")
+# Where a column's own figure is not there, as in other tools' runs: the heading and the figure that stand in for it.
+INSTEAD = {
+    "prefill t/s": ("chunk-prefill t/s", "first_chunk_prefill_tps"),
+    "t/s all": ("decode t/s all", "total_decode_tps"),
+}
+OWN = {"prefill t/s": "prefill_tps", "t/s all": "total_e2e_tps"}
 
 
 class Screen:
@@ -50,6 +58,8 @@ class Screen:
     def close(self, run: BenchRun) -> None:
         """Prints the table, and what is to be said of its rows."""
         click.echo("\n" + run_text(run))
+        if run.id is not None:
+            click.echo(f"\nkept as run {run.id}; `stoker bench compare` and `stoker bench report` take that number")
 
 
 def without_writes(run: BenchRun) -> BenchRun:
@@ -66,8 +76,7 @@ def _cell_without_writes(result: CellResult) -> CellResult:
 
 def run_text(run: BenchRun) -> str:
     """Returns a run as a table with what is doubtful of it."""
-    headings = (*HEADINGS[:-1], "good", HEADINGS[-1]) if run.slo else HEADINGS
-    lines = [table(headings, [_row(one) for one in run.cells])] if run.cells else ["nothing was measured"]
+    lines = [_table(run.cells)] if run.cells else ["nothing was measured"]
     lines += _said(run.cells)
     lines += [f"knee     {cell_text(one.cell)}: {one.because}" for one in run.knees]
     if run.cells:
@@ -75,6 +84,8 @@ def run_text(run: BenchRun) -> str:
         lines.append(
             click.style(f"tokens counted by {', '.join(counted) or 'nothing'}; {_client_text(run.cells)}", dim=True)
         )
+    if MEAN in lines[0]:
+        lines.append(click.style(f"{MEAN} a mean; the values behind it are not known", dim=True))
     if not run.is_whole:
         lines.append(click.style("interrupted: what was measured until then is above", fg="yellow"))
     return "\n".join(lines)
@@ -84,7 +95,11 @@ def cell_text(cell: BenchCell) -> str:
     """Returns a cell in few words: `pp512 tg128 @ d4096, c8`."""
     depth = f" @ d{cell.depth_tokens}" if cell.depth_tokens else ""
     turns = f", {cell.turns} turns" if cell.turns > 1 else ""
-    return f"pp{cell.prompt_tokens} tg{cell.new_tokens}{depth}, {load_text(cell.load)}{turns}"
+    return f"pp{cell.prompt_tokens} tg{_new_tokens(cell)}{depth}, {load_text(cell.load)}{turns}"
+
+
+def _new_tokens(cell: BenchCell) -> str:
+    return UNKNOWN if cell.new_tokens is None else str(cell.new_tokens)
 
 
 def load_text(load: BenchLoad) -> str:
@@ -102,39 +117,52 @@ def brief(result: CellResult) -> str:
 
 
 def figure_of(result: CellResult, name: str) -> BenchFigure | None:
-    """Returns one figure of a cell."""
-    return next((one for one in result.figures if one.name == name), None)
+    """Returns one figure of a cell, or its mean where another tool gives no more."""
+    return find_figure(result, name) or find_figure(result, f"mean_{name}")
 
 
-def _row(result: CellResult) -> tuple[str, ...]:
+def _table(results: Sequence[CellResult]) -> str:
+    """Returns the table; a figure of another tool that is defined in another way has a heading of its own."""
+    headings, names = list(HEADINGS), dict(OWN)
+    for heading, (other, name) in INSTEAD.items():
+        if not any(figure_of(one, OWN[heading]) for one in results) and any(figure_of(one, name) for one in results):
+            headings[HEADINGS.index(heading)], names[heading] = other, name
+    if has_good := any(figure_of(one, "goodput_share") for one in results):
+        headings.insert(-1, "good")
+    return table(tuple(headings), [_row(one, names, has_good=has_good) for one in results])
+
+
+def _row(result: CellResult, names: Mapping[str, str], *, has_good: bool) -> tuple[str, ...]:
     cell = result.cell
-    runs = str(len(result.repeats)) + ("!" if result.warnings else "")
+    runs = (str(len(result.repeats)) if result.repeats else UNKNOWN) + ("!" if result.warnings else "")
     return (
-        str(cell.prompt_tokens), str(cell.new_tokens), str(cell.depth_tokens), load_text(cell.load),
-        _ms(figure_of(result, "ttft_s")) + " ms", _number(figure_of(result, "prefill_tps")),
+        str(cell.prompt_tokens), _new_tokens(cell), str(cell.depth_tokens), load_text(cell.load),
+        _ms(figure_of(result, "ttft_s"), " ms"), _number(figure_of(result, names["prefill t/s"])),
         _ms(figure_of(result, "itl_token_s")), _number(figure_of(result, "request_decode_tps")),
-        _number(figure_of(result, "total_decode_tps")), _speculation(result.speculation), *_good(result), runs,
+        _number(figure_of(result, names["t/s all"])), _speculation(result.speculation),
+        *([_good(result)] if has_good else []), runs,
     )  # fmt: skip
 
 
-def _good(result: CellResult) -> tuple[str, ...]:
-    """Returns how many requests kept the limits, where any were set."""
+def _good(result: CellResult) -> str:
+    """Returns how many requests kept the limits."""
     found = figure_of(result, "goodput_share")
-    return () if found is None else (f"{100 * found.median:.0f} %",)
+    return UNKNOWN if found is None else f"{100 * found.median:.0f} %"
 
 
 def _number(figure: BenchFigure | None) -> str:
     return UNKNOWN if figure is None else _with_spread(figure, 1.0, 1)
 
 
-def _ms(figure: BenchFigure | None) -> str:
-    return UNKNOWN if figure is None else _with_spread(figure, 1000.0, 1 if figure.median >= 0.01 else 2)
+def _ms(figure: BenchFigure | None, unit: str = "") -> str:
+    return UNKNOWN if figure is None else _with_spread(figure, 1000.0, 1 if figure.median >= 0.01 else 2) + unit
 
 
 def _with_spread(figure: BenchFigure, factor: float, places: int) -> str:
     """Returns the median, and how far the interval reaches from it, where there is one."""
     middle = figure.median * factor
     text = f"{middle:,.0f}" if middle >= 1000 else f"{middle:.{places}f}"
+    text += MEAN if figure.name.startswith("mean_") else ""
     if figure.low is None or figure.high is None:
         return text
     reach = max(figure.high - figure.median, figure.median - figure.low) * factor
@@ -165,6 +193,6 @@ def _client_text(results: Sequence[CellResult]) -> str:
     """Says what measuring itself took, at worst."""
     clients = [one.client for one in results if one.client]
     if not clients:
-        return "nobody looked at the client"
+        return "what measuring took is not known"
     stamps = "the kernel's" if all(one.stamps == "kernel" for one in clients) else "the client's own"
     return f"times are {stamps}; the client was busy for {100 * max(one.busy for one in clients):.0f} % of the time at most"

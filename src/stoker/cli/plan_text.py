@@ -47,6 +47,7 @@ def _own_words(plan: Plan) -> list[str]:
         ("  model", plan.model_path, "the files that you named"),
         ("  name", plan.model, "what clients ask for; the gateway answers for no other"),
         ("  address", f"127.0.0.1, port {port}", "the engine is reached through the gateway alone"),
+        ("  gate", " ".join(plan.gate) or "none", f"has to pass before it is READY: {plan.gate_because}"),
     ]
     return [table(("  launch", "", ""), rows), ""]
 

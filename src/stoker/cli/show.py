@@ -21,6 +21,8 @@ COLOURS = {
 }  # fmt: skip
 WIDEST_STATE = max(map(len, State))
 WIDEST, PAGE = 120, 110
+BAR_CELLS = 24
+BAR, HALF = "█", "▌"
 HEADINGS = ("service", "model", "state", "since", "address", "memory")
 
 
@@ -67,9 +69,9 @@ def state(one: State) -> str:
     return click.style(one.value, fg=COLOURS.get(one, "cyan"))
 
 
-def change(view: ServiceView) -> str:
-    """Returns one line about the state that a service is in now: why, and what it waits for."""
-    text = f"{view.why}; waiting for {view.awaits}" if view.awaits else view.why
+def change(view: ServiceView, is_step: bool = False) -> str:
+    """Returns one line about the state that a service is in now: why, and what it waits for; of a step the latter alone."""
+    text = f"{'' if is_step else f'{view.why}; '}waiting for {view.awaits}" if view.awaits else view.why
     return f"{view.name}  {_pad(state(view.state), WIDEST_STATE)}  {click.style(text, dim=True)}"
 
 
@@ -85,6 +87,14 @@ def table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(
         "  ".join(_pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in styled
     )
+
+
+def say_bar(part: float, whole: float) -> str:
+    """Returns a bar as long as a part is of the whole; none where there is nothing to show."""
+    if not part or not whole:
+        return ""
+    halves = round(part / whole * BAR_CELLS * 2)
+    return BAR * (halves // 2) + HALF * (halves % 2)
 
 
 def _pad(cell: str, width: int) -> str:

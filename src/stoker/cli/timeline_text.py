@@ -6,11 +6,9 @@ import time
 
 import click
 
-from stoker.cli.show import printable, table, width, wrapped
+from stoker.cli.show import printable, say_bar, table, width, wrapped
 from stoker.records import Finding, Loading, StageRow, Timeline, TimelineView, say_bytes, say_s
 
-BAR_CELLS = 24
-BAR, HALF = "█", "▌"
 MOST_ADVICE = 3
 
 
@@ -55,14 +53,7 @@ def _cells(row: StageRow, longest_s: float, slowest: str | None) -> tuple[str, s
     name = click.style(row.name, fg="yellow") if row.name == slowest else row.name
     sign = "" if row.difference_s is None else "-" if row.difference_s < 0 else "+"
     difference = "-" if row.difference_s is None else f"{sign}{_say_s(abs(row.difference_s))}"
-    return (name, _say_s(row.took_s), _say_s(row.before_s), difference, _bar(row.took_s, longest_s))
-
-
-def _bar(took_s: float | None, longest_s: float) -> str:
-    if not took_s or not longest_s:
-        return ""
-    halves = round(took_s / longest_s * BAR_CELLS * 2)
-    return BAR * (halves // 2) + HALF * (halves % 2)
+    return (name, _say_s(row.took_s), _say_s(row.before_s), difference, say_bar(row.took_s or 0.0, longest_s))
 
 
 def _slowest(view: TimelineView) -> list[str]:

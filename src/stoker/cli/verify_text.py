@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from itertools import groupby
 
 import click
 
 from stoker.cli.show import printable, wrapped
-from stoker.records import CheckResult, ProbeResult, Verdict, Verification, say_s
+from stoker.records import CheckResult, KeptVerification, ProbeResult, Verdict, Verification, say_s
 
 COLOURS = {
     Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.DEGRADED: "yellow", Verdict.NOT_OFFERED: "cyan",
@@ -51,6 +52,14 @@ def _verdict(verdict: Verdict) -> str:
 def heading_text(url: str, model: str) -> str:
     """Returns the line above the results."""
     return f"{click.style(model, bold=True)} at {url}\n"
+
+
+def kept_text(kept: KeptVerification) -> str:
+    """Returns the line above the results of a former time."""
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(kept.verification.begun))
+    who = f"its gate asked for {', '.join(kept.required)}" if kept.occasion == "gate" else "you asked"
+    engine = f"{kept.engine} {kept.engine_version}" if kept.engine_version else kept.engine
+    return f"{click.style(kept.service, bold=True)} by plan {kept.plan_id} with {engine}, {at}: {who}\n"
 
 
 def closing_text(view: Verification) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Protocol
 
@@ -58,6 +58,12 @@ class Engine(Protocol):
 
     def parse_version(self, printed: str) -> str | None:
         """Returns the version in what those words printed."""
+
+    def promises(self, settings: Sequence[Setting], template: Iterable[str]) -> Mapping[str, str]:
+        """Returns what a launch with these settings promises its clients, each by its probe's name, with what promises it.
+
+        `template` is what the model's chat template can do.
+        """
 
     def explain(self, lines: list[str]) -> str | None:
         """Returns what an engine's last lines say of its death, or None where no sign is known."""
@@ -117,6 +123,12 @@ def _words(setting: Setting) -> tuple[str, ...]:
 def environment_of(settings: Iterable[Setting]) -> tuple[tuple[str, str], ...]:
     """Returns the variables among the settings, `$NAME`, as pairs."""
     return tuple((setting.name[1:], str(setting.value)) for setting in settings if setting.name.startswith("$"))
+
+
+def promised_by(flags: Mapping[str, str], settings: Iterable[Setting]) -> dict[str, str]:
+    """Returns each probe whose flag is said and switched on, with its words."""
+    said = {one.name: one for one in settings if one.value not in (False, "", "none")}
+    return {probe: " ".join(_words(said[flag])) for probe, flag in flags.items() if flag in said}
 
 
 def explain_by(signs: Signs, lines: list[str]) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from stoker.engines import environment_of, explain_by, words_of
 from stoker.records import MIB, LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
@@ -101,6 +101,10 @@ METRICS = {
 }
 
 
+# With one of these it does not read calls as the model's own template writes them.
+OTHER_TEMPLATE = frozenset({"--no-jinja", "--chat-template", "--chat-template-file", "--skip-chat-parsing"})
+
+
 class LlamaCpp:
     """llama.cpp's server, embedded or external."""
 
@@ -170,6 +174,12 @@ class LlamaCpp:
         """Returns the build in 'version: 11549 (abc1234)'."""
         found = re.search(r"version:\s*(\S+)", printed)
         return found[1] if found else None
+
+    def promises(self, settings: Sequence[Setting], template: Iterable[str]) -> Mapping[str, str]:
+        """Returns what the model's own template promises, unless it is not used; and thinking, where that is switched on."""
+        said = {one.name: one.value for one in settings}
+        tools = {} if OTHER_TEMPLATE & said.keys() or "tools" not in template else {"tools": "its chat template"}
+        return tools | ({"reasoning": "`reasoning = 'on'`"} if said.get("reasoning") == "on" else {})
 
     def explain(self, lines: list[str]) -> str | None:
         """Returns the first known sign, the most telling kinds first."""

@@ -6,10 +6,10 @@ Source of flags and metric names: server_args.py and /metrics of 0.5.9 to 0.5.23
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from stoker.engines import BAR_TIME, environment_of, explain_by, words_of
-from stoker.records import LaunchSpec, LogForm, Plan, SettingValue, StageSign
+from stoker.engines import BAR_TIME, environment_of, explain_by, promised_by, words_of
+from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
 
 # Neutral name -> SGLang's flags for it, the newest first: the plan takes the first that the version in use has.
 SPELLING = {
@@ -91,6 +91,7 @@ TOOL_MARKS = (
     (r"<.tool.calls.begin.>", "deepseekv3"),
 )
 
+PROMISES = {"tools": "--tool-call-parser", "reasoning": "--reasoning-parser"}
 ALGORITHMS = {"eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE", "ngram": "NGRAM"}
 
 
@@ -158,6 +159,10 @@ class SgLang:
         """Returns the version in '0.5.16'."""
         found = re.search(r"\b(\d+\.\d+\.\d+\S*)", printed)
         return found[1] if found else None
+
+    def promises(self, settings: Sequence[Setting], template: Iterable[str]) -> Mapping[str, str]:
+        """Returns what its parsers promise: it takes calls and thoughts out of the text where it was given one for them."""
+        return promised_by(PROMISES, settings)
 
     def explain(self, lines: list[str]) -> str | None:
         """Returns the first known sign, the most telling kinds first."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from stoker.engines import BAR_TIME, environment_of, explain_by, words_of
-from stoker.records import LaunchSpec, LogForm, Plan, SettingValue, StageSign
+from stoker.engines import BAR_TIME, environment_of, explain_by, promised_by, words_of
+from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
 
 # Neutral name -> vLLM's flags for it, the newest first: the plan takes the first that the version in use has.
 SPELLING = {
@@ -118,6 +118,7 @@ TOOL_MARKS = (
     (r"<.tool.calls.begin.>", "deepseek_v3"),
 )
 
+PROMISES = {"tools": "--tool-call-parser", "reasoning": "--reasoning-parser"}
 METHODS = {"eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "draft": "draft_model", "ngram": "ngram"}
 LOOKUP_WORDS = 4
 MODULE = "openai.api_server"
@@ -195,6 +196,10 @@ class Vllm:
         """Returns the version in '0.26.0'."""
         found = re.search(r"\b(\d+\.\d+\.\d+\S*)", printed)
         return found[1] if found else None
+
+    def promises(self, settings: Sequence[Setting], template: Iterable[str]) -> Mapping[str, str]:
+        """Returns what its parsers promise: it takes calls and thoughts out of the text where it was given one for them."""
+        return promised_by(PROMISES, settings)
 
     def explain(self, lines: list[str]) -> str | None:
         """Returns the first known sign, the most telling kinds first."""

@@ -89,7 +89,7 @@ def _stopping() -> Iterator[Callable[[], bool]]:
 
 
 def _refuse(cells: Sequence[BenchCell], server: Server, measure: Measure) -> None:
-    lengths = [(one.depth_tokens, one.prompt_tokens, one.new_tokens) for one in cells if one.load.arrivals != "trace"]
+    lengths = [(one.depth_tokens, one.prompt_tokens, one.new_tokens or 0) for one in cells if one.load.arrivals != "trace"]
     refuse_impossible(lengths, server.context_tokens, measure.least_tokens())
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from stoker.box import LocalBox
-from stoker.config import Paths, find_paths
+from stoker.config import find_paths
 from stoker.engines import find
-from stoker.errors import Refused
-from stoker.flows.client import find_daemon
+from stoker.flows.targets import choose_service as choose_running
 from stoker.flows.targets import target_of_service
 from stoker.records import BenchSubject, Plan, ServiceView, Target
 from stoker.store.services import read_saved
@@ -17,19 +16,11 @@ from stoker.store.services import read_saved
 def choose_service(service: str | None, *, direct: bool) -> tuple[Target, BenchSubject]:
     """Returns a service of ours as it is measured: through the gateway, or at its engine. Raises Refused."""
     paths = find_paths()
-    target = target_of_service(paths, service)
-    view = _view(paths, target)
+    view = choose_running(paths, service)
+    target = target_of_service(paths, view)
     plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == view.name), None)
     chosen = _past_the_gateway(target) if direct else target
     return chosen, _subject(view, plan, chosen)
-
-
-def _view(paths: Paths, target: Target) -> ServiceView:
-    daemon = find_daemon(paths)
-    found = [one for one in daemon.status().services if one.address == target.engine_url] if daemon else []
-    if not found:
-        raise Refused("the service has just gone", next_step="`stoker status` tells why")
-    return found[0]
 
 
 def _past_the_gateway(target: Target) -> Target:

@@ -19,6 +19,7 @@ from stoker.flows.ownership import read_owner
 from stoker.records import (
     AdoptView,
     AdoptWish,
+    KeptVerification,
     KeyView,
     KeyWish,
     NewKey,
@@ -121,6 +122,10 @@ class Daemon:
     def tail(self, name: str, count: int) -> list[str]:
         """Returns the last lines of an engine's output."""
         return self._call("GET", f"{_path_of(name)}/logs?{urlencode({'lines': count})}", None, list[str])
+
+    def keep_verification(self, kept: KeptVerification) -> None:
+        """Has what was found out about a service kept."""
+        self._call("POST", f"{_path_of(kept.service)}/verifications", kept, KeptVerification)
 
     def forget(self, name: str) -> None:
         """Drops a service that rests."""

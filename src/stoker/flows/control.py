@@ -22,6 +22,7 @@ from stoker.records import (
     AdoptWish,
     DaemonView,
     GatewayView,
+    KeptVerification,
     Plan,
     ServiceView,
     State,
@@ -30,6 +31,7 @@ from stoker.records import (
     Wish,
 )
 from stoker.store.services import ServiceStore
+from stoker.store.verifications import VerificationStore, read_passed, read_verifications
 from stoker.supervise.supervisor import Supervisor
 
 UNLOADED = "it was unloaded"  # not for good: a request may start it again
@@ -39,12 +41,13 @@ class Control:
     """The daemon's uses. `stop_asked` is set when the daemon is to end."""
 
     def __init__(
-        self, paths: Paths, store: ServiceStore, history: History, supervisor: Supervisor, menu: Menu, idle: Idle,
-        keys: KeyDesk,
+        self, paths: Paths, store: ServiceStore, history: History, verifications: VerificationStore,
+        supervisor: Supervisor, menu: Menu, idle: Idle, keys: KeyDesk,
     ) -> None:  # fmt: skip
         self._paths = paths
         self._store = store
         self._history = history
+        self._verifications = verifications
         self._supervisor = supervisor
         self._menu = menu
         self._idle = idle
@@ -119,14 +122,18 @@ class Control:
         await self._idle.run(self.switch)
 
     async def rollback(self, name: str) -> SwitchView:
-        """Begins to bring a service back to the plan by which it was READY before this one."""
+        """Begins to bring a service back to the plan by which it was READY before this one.
+
+        Of several the last that passed its gate: one from before there was a gate, or without one, comes after those.
+        """
         owner = self._supervisor.find(name)
         former = [plan for plan in owner.good if plan.plan_id != owner.plan.plan_id]
         if not former:
             raise Refused(
                 f"{name} was never READY by another plan than this one", next_step=f"`stoker plan {name}` shows it"
             )
-        return await self._supervisor.switch(former[-1])
+        passed = read_passed(self._paths.database, name)
+        return await self._supervisor.switch(next((plan for plan in reversed(former) if plan.plan_id in passed), former[-1]))
 
     async def await_switch(self, seen: int, since: float, limit_s: float) -> SwitchView:
         """Returns the switch begun then (0: the last) once it has more steps than were seen; raises WrongUse without one."""
@@ -161,6 +168,22 @@ class Control:
         await self._supervisor.forget(name)
         self._store.delete(name)
         self._history.forget(name)
+        self._verifications.forget(name)
+
+    def verifications(self, name: str, most: int) -> list[KeptVerification]:
+        """Returns what was found out about a service the last times, the last first."""
+        return read_verifications(self._paths.database, self._supervisor.find(name).plan.service, most)
+
+    def keep_verification(self, name: str, kept: KeptVerification) -> KeptVerification:
+        """Keeps what a person found out about a service; raises WrongUse for another's, or what its gate alone may say."""
+        self._supervisor.find(name)
+        if kept.service != name or kept.occasion != "verify":
+            raise WrongUse(
+                f"this is no verification of {name} that a person asked for",
+                why=f"it is of {kept.service}, for {kept.occasion}",
+            )
+        self._verifications.write(kept)
+        return kept
 
     async def wait(self, name: str, seen: State, limit_s: float) -> ServiceView:
         """Returns the service once it is in another state than the one seen, or as it is when the limit is over."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from stoker.config import Config, read_config
 from stoker.door_tables import model_of
 from stoker.errors import StokerError
-from stoker.flows.filtering import check_filters
+from stoker.flows.naming import check_names
 from stoker.records import DoorSettings, DoorView, QueueLimits, Wish
 
 LOOK_S = 1.0
@@ -103,7 +103,7 @@ class Menu:
 def _read(file: Path) -> Config:
     config = read_config(file)
     for wish in config.services.values():
-        check_filters(wish)
+        check_names(wish)
     return config
 
 

@@ -18,7 +18,7 @@ from stoker.facts.engine.venv import read_venv
 from stoker.facts.machine.boxes import THIS, read_box
 from stoker.facts.machine.read import read_package_version
 from stoker.facts.model.read import read_model
-from stoker.flows.filtering import check_filters
+from stoker.flows.naming import check_names
 from stoker.plan.choose import with_id
 from stoker.plan.command import COMMAND, plan_command
 from stoker.plan.engine_choice import LLAMACPP, choose_engine
@@ -59,7 +59,7 @@ def find_wish(target: str | None, config: Config) -> Wish:
 
 def make_plan(wish: Wish) -> Plan:
     """Returns the plan for a wish on this machine; raises Refused or WrongUse where it cannot work."""
-    check_filters(wish)
+    check_names(wish)
     if wish.engine == COMMAND:
         return _check_words(plan_command(wish))
     plan = check_report(report_on(wish))

@@ -22,13 +22,14 @@ from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
 from stoker.flows.exposure import check_exposure
-from stoker.flows.filtering import check_filters
+from stoker.flows.gating import Gatekeeper
 from stoker.flows.history import History
 from stoker.flows.identity import IdentityCheck
 from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
 from stoker.flows.making_way import MakingWay
 from stoker.flows.menu import Menu
+from stoker.flows.naming import check_names
 from stoker.flows.notify import tell_ready
 from stoker.flows.on_demand import OnDemand
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
@@ -45,6 +46,7 @@ from stoker.store.services import ServiceStore
 from stoker.store.switches import SwitchStore
 from stoker.store.timelines import TimelineStore
 from stoker.store.usage import UsageStore
+from stoker.store.verifications import VerificationStore
 from stoker.supervise.hands import Tools
 from stoker.supervise.supervisor import Supervisor
 
@@ -68,7 +70,7 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
     config = read_config(paths.config)
     for wish in config.services.values():
-        check_filters(wish)
+        check_names(wish)
     with own_state(paths, __version__), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(paths, config, make_app, announce))
 
@@ -76,6 +78,7 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
 async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App], announce: Announce) -> None:
     store = ServiceStore(paths.database)
     timelines, switches = TimelineStore(paths.database), SwitchStore(paths.database)
+    verifications = VerificationStore(paths.database)
     history, menu = History(timelines), Menu(paths.config, config)
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
     check_exposure(config.gateway.host, {paths.key_file: keys.client, paths.control_key_file: keys.control})
@@ -83,6 +86,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     tools = Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
         read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
+        gate=Gatekeeper(keys.engine, config.limits.gate_s, verifications),
         in_flight=lambda service: door.serving.in_flight(service), heard_at=lambda service: door.serving.heard_at(service),
         read_counters=prober.read_counters, keep_start=_keeper(history),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
@@ -93,7 +97,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
     keyring, meter = Keyring(keys.client, keys.control), Meter(recorder.note, metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
-    control = Control(paths, store, history, supervisor, menu, idle, desk)
+    control = Control(paths, store, history, verifications, supervisor, menu, idle, desk)
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
     on_demand = OnDemand(menu, way)
     directory = Directory(supervisor.owners, menu, on_demand, history)
@@ -105,6 +109,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         await prober.close()
         recorder.close()
         timelines.close()
+        verifications.close()
         switches.close()
         store.close()
 

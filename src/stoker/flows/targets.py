@@ -8,25 +8,35 @@ from stoker.config import Paths, read_config
 from stoker.engines import find as find_engine
 from stoker.errors import Refused
 from stoker.flows.addresses import read_key
-from stoker.flows.client import find_daemon
+from stoker.flows.client import Daemon, find_daemon
 from stoker.records import Plan, ServiceView, Target
 from stoker.store.services import read_saved
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def target_of_service(paths: Paths, name: str | None) -> Target:
-    """Returns a running service of ours as its clients see it, through the gateway; raises Refused where none runs."""
+def read_running(paths: Paths) -> Daemon:
+    """Returns the running daemon; raises Refused where none runs."""
     daemon = find_daemon(paths)
     if daemon is None:
         raise Refused("the daemon is not running", next_step="`stoker up` starts it, --url asks any other address")
-    service = _choose(daemon.status().services, name)
+    return daemon
+
+
+def choose_service(paths: Paths, name: str | None) -> ServiceView:
+    """Returns a running service of ours, which needs no name where it is the only one; raises Refused where none runs."""
+    return _choose(read_running(paths).status().services, name)
+
+
+def target_of_service(paths: Paths, service: ServiceView) -> Target:
+    """Returns a service of ours as its clients see it, through the gateway."""
+    daemon = read_running(paths)
     engine_key = read_key(paths.engine_key_file) if paths.engine_key_file.exists() else None
     gateway_host = read_config(paths.config).gateway.host
     plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == service.name), None)
     return Target(
         url=f"{daemon.url}/v1", model=service.model, key=daemon.key,
-        engine_url=service.address, engine_key=engine_key, parallel=_planned(plan, "parallel"),
+        engine_url=service.address, engine_key=engine_key, parallel=planned(plan, "parallel"),
         on_purpose=gateway_host not in LOOPBACK,
     )  # fmt: skip
 
@@ -43,7 +53,7 @@ def _choose(services: Sequence[ServiceView], name: str | None) -> ServiceView:
     )
 
 
-def _planned(plan: Plan | None, neutral: str) -> int | None:
+def planned(plan: Plan | None, neutral: str) -> int | None:
     """Returns a number of the plan, under its neutral name or the engine's; None where it says none."""
     if plan is None or not plan.is_engine:
         return None

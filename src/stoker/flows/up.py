@@ -55,12 +55,15 @@ def _did_not_start(log: Path, from_bytes: int, code: int) -> StokerError:
 
 
 def follow(daemon: Daemon, view: ServiceView) -> Iterator[ServiceView]:
-    """Yields the service at each change of state until it is READY or rests; the caller judges the last one."""
+    """Yields the service at each change of state, and each step of its gate, until it is READY or rests.
+
+    The caller judges the last one.
+    """
     yield view
     while view.state not in AT_REST:
-        before = view.state
-        view = daemon.wait(view.name, before)
-        if view.state is not before:
+        before = view
+        view = daemon.wait(view.name, before.state)
+        if view.state is not before.state or (view.state is State.PROVING and view.awaits != before.awaits):
             yield view
 
 

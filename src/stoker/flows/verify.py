@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from stoker.box import clock_s
+from stoker.config import Paths
+from stoker.errors import WrongUse
+from stoker.flows.targets import read_running
 from stoker.probes import find, names
 from stoker.probes.kit.probe import Probe
-from stoker.probes.kit.run import Player, play_probes
-from stoker.records import ProbeResult, Target, Verification, worst
+from stoker.probes.kit.run import play_probes
+from stoker.records import KeptVerification, ProbeResult, ServiceView, Target, Verification
+from stoker.store.verifications import bound, read_verifications, read_verified
 
 QUICK_BUDGET_S = 60.0
 DEEP_BUDGET_S = 900.0
@@ -26,13 +29,24 @@ def choose_probes(named: Sequence[str], required: Sequence[str], deep: bool) -> 
 
 def verify(target: Target, probes: Sequence[Probe], required: Sequence[str], budget_s: float, note: Note) -> Verification:
     """Returns everything that was found out; `note` is told each probe's result as it comes."""
-    begun = clock_s()
-    player, results = asyncio.run(play_probes(target, probes, budget_s, frozenset(required), note))
-    return _view(target, player, results, begun, budget_s)
+    return asyncio.run(play_probes(target, probes, budget_s, frozenset(required), note))
 
 
-def _view(target: Target, player: Player, results: list[ProbeResult], begun: float, budget_s: float) -> Verification:
-    return Verification(
-        url=target.url, model=target.model, engine=player.engine, begun=begun, took_s=round(clock_s() - begun, 3),
-        budget_s=budget_s, in_time=player.in_time, verdict=worst([one.verdict for one in results]), probes=tuple(results),
-    )  # fmt: skip
+def keep(paths: Paths, service: ServiceView, required: Sequence[str], view: Verification) -> None:
+    """Has the daemon keep what was found out of a service of ours; raises StokerError where it does not."""
+    kept = KeptVerification(
+        service.name, service.plan_id, service.engine, service.engine_version, "verify", tuple(required), bound(view)
+    )
+    read_running(paths).keep_verification(kept)
+
+
+def read_last(paths: Paths, service: str | None) -> KeptVerification:
+    """Returns the last that its gate or a person found out of a service; without a name, of the one that was proved last."""
+    known = read_verified(paths.database)
+    if not known or (service is not None and service not in known):
+        raise WrongUse(
+            f"nothing is kept of {service or 'any service'}",
+            why=f"kept are: {', '.join(known)}" if known else "no gate was asked yet, and no service of yours verified",
+            next_step="`stoker up` asks the gate of what it starts, `stoker verify SERVICE` everything",
+        )
+    return read_verifications(paths.database, service or known[0], most=1)[0]

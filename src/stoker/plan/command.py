@@ -8,6 +8,7 @@ import re
 from stoker.config import SERVICE_UNIT
 from stoker.errors import Refused
 from stoker.plan.choose import with_id
+from stoker.plan.gate import gate_of_command
 from stoker.plan.wishes import USER, check_wish
 from stoker.records import GIB, Plan, Setting, Wish
 
@@ -33,6 +34,7 @@ def plan_command(wish: Wish) -> Plan:
             engine=COMMAND, server=None, unit=wish.unit,
             port=wish.port or 0, settings=tuple(settings), memory_need_bytes=int((wish.claim_gib or 0) * GIB),
             memory_because="declared", program=wish.program, answers=wish.served_name is not None, group=wish.group,
+            gate=gate_of_command(wish), gate_because=USER if wish.gate else "",
         )
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from stoker.plan.budget import CACHE, declared_budget
 from stoker.plan.choose import with_id
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.flag_findings import find_wrong_flags
+from stoker.plan.gate import with_gate
 from stoker.plan.ground import Ground
 from stoker.plan.lint import by_level
 from stoker.plan.llamacpp import plan_llamacpp
@@ -45,6 +46,7 @@ def make_report(ground: Ground) -> Report:
     if ground.wish.claim_gib is not None:
         budget = declared_budget(budget, int(ground.wish.claim_gib * GIB))
         plan = with_id(msgspec.structs.replace(plan, memory_need_bytes=budget.total_bytes, memory_because="declared"))
+    plan = with_gate(plan, ground.wish, model)
     # Whose owner knows the memory better than the budget does, knows the cache better too.
     kv_tokens = budget.kv_tokens or None if ground.wish.claim_gib is None else None
     plan = msgspec.structs.replace(plan, kv_tokens=kv_tokens, abilities=read_abilities(plan, model))

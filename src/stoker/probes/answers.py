@@ -82,4 +82,6 @@ PROBE = Probe(
     mend="look at the engine's log; ask for /v1/models to see which names it knows",
     checks=(tokens, named, logprobs, same_twice),
     tokens=TOKENS + 1 + 4 + 2 * SAME_TOKENS,
+    gate=(tokens, named),
+    gate_tokens=TOKENS + 1,
 )

@@ -96,4 +96,6 @@ PROBE = Probe(
     mend="look for fallbacks in the router in front of it, and for a second server on this port",
     checks=(counters, headers, strange_name),
     tokens=REQUESTS * TOKENS + 2,
+    gate=(counters, headers),
+    gate_tokens=REQUESTS * TOKENS + 1,
 )

@@ -12,7 +12,10 @@ QUESTION = "What is 17 + 25?"
 EFFORT_TOKENS, PLACE_TOKENS, COUNTED_TOKENS, FEW_TOKENS, ROOM_TOKENS = 24, 48, 32, 8, 96
 EFFORTS = ("none", "low", "medium", "high")
 PARSER = "start the engine with the reasoning parser of the model's family (--reasoning-parser)"
-NEVER = "nothing that is known makes it think"
+NEVER = not_offered(
+    "nothing that is known makes it think",
+    "where it never does, serve it without a reasoning parser and without `reasoning`",
+)
 
 
 async def efforts(ask: Asker) -> Finding:
@@ -69,7 +72,7 @@ async def place(ask: Asker) -> Finding:
     """The train of thought arrives in a field of its own, apart from the answer."""
     way = await find_thinking(ask)
     if way is None:
-        return not_offered(NEVER)
+        return NEVER
     answer = await ask.chat(QUESTION, max_tokens=PLACE_TOKENS, calm=way)
     if OPENING in answer.text or CLOSING in answer.text:
         return failed(f"the train of thought is part of the answer: {answer.text[:60]!r}", PARSER)
@@ -87,14 +90,19 @@ async def counted(ask: Asker) -> Finding:
     """`usage` counts the tokens of the train of thought."""
     way = await find_thinking(ask)
     if way is None:
-        return not_offered(NEVER)
+        return NEVER
     answer = await ask.chat(QUESTION, max_tokens=COUNTED_TOKENS, calm=way)
-    details = (answer.completion.usage.completion_tokens_details if answer.completion.usage else None) or {}
-    tokens = details.get("reasoning_tokens")
+    usage = answer.completion.usage
+    tokens = ((usage.completion_tokens_details if usage else None) or {}).get("reasoning_tokens")
     if not answer.thought:
         return degraded("the train of thought comes in no field of its own, so nobody can count it", PARSER)
     if isinstance(tokens, int) and tokens > 0:
         return passed(f"usage counts {tokens} reasoning tokens")
+    if usage and usage.reasoning_tokens:
+        return degraded(
+            f"usage counts {usage.reasoning_tokens} reasoning tokens beside completion_tokens_details, where clients look",
+            "the gateway's filter reasoning-tokens says them there",
+        )
     said = "0" if tokens == 0 else "nothing"
     return degraded(
         f"it thinks, and usage says {said} of reasoning tokens",
@@ -106,7 +114,7 @@ async def too_few_tokens(ask: Asker) -> Finding:
     """Where thinking eats all tokens, the finish reason says so, and the answer has no half of a thought in it."""
     way = await find_thinking(ask)
     if way is None:
-        return not_offered(NEVER)
+        return NEVER
     answer = await ask.chat(QUESTION, max_tokens=FEW_TOKENS, calm=way)
     if answer.finish != "length" and answer.text and answer.thought:
         return passed(f"{FEW_TOKENS} tokens were enough for a thought and an answer")
@@ -121,7 +129,7 @@ async def enough_tokens(ask: Asker) -> Finding:
     """With enough tokens an answer follows the train of thought."""
     way = await find_thinking(ask)
     if way is None:
-        return not_offered(NEVER)
+        return NEVER
     answer = await ask.chat(QUESTION, max_tokens=ROOM_TOKENS, calm=way)
     if answer.text:
         return passed(f"it thinks and then answers {answer.text[:40]!r}")
@@ -140,4 +148,6 @@ PROBE = Probe(
     mend=PARSER,
     checks=(efforts, place, counted, too_few_tokens, enough_tokens),
     tokens=len(EFFORTS) * EFFORT_TOKENS + PLACE_TOKENS + COUNTED_TOKENS + FEW_TOKENS + ROOM_TOKENS + LOOKING_TOKENS,
+    gate=(place,),
+    gate_tokens=PLACE_TOKENS + LOOKING_TOKENS,
 )

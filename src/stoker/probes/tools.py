@@ -14,6 +14,7 @@ from stoker.probes.kit.tools import QUESTION, TOKENS, TOOLS, TWO_QUESTIONS, faul
 
 NOT_FORCED = "the engine does not hold the model to it; `strict`, another template or another engine may"
 RESULT = '{"weather": "violet fog", "degrees": 47}'
+CUT = f"its {TOKENS} tokens were used up before the call was whole, so there is none to judge"
 NO_CALL = "a model may choose not to call; if a larger one does not either, its parser or template is wrong"
 
 
@@ -44,6 +45,8 @@ async def auto(ask: Asker) -> Finding:
         return degraded(
             fault, "with `auto` the arguments are the model's own; `strict` or `required` lets the engine enforce them"
         )
+    if answer.finish == "length":
+        return unknown(CUT)
     if answer.finish != "tool_calls":
         return failed(f"it calls a tool and says that it ended for {answer.finish!r}: agents stop there")
     return passed(f"it calls {_say(answer.calls)}")
@@ -110,16 +113,27 @@ async def streamed(ask: Asker) -> Finding:
         return unknown("it calls nothing when not streamed, so there is nothing to compare")
     if stream.answer.is_thought_alone:
         return all_thought(TOKENS)
+    if "length" in (whole.finish, stream.answer.finish):
+        return unknown(CUT)
     if not stream.answer.calls:
         return failed(f"streamed it calls nothing, and says {stream.answer.text[:60]!r}")
     one, other = whole.calls[0], stream.answer.calls[0]
     if fault := fault_of(other):
         return failed(f"streamed: {fault}")
     if fault_of(one) or not is_same(one, other):
-        return failed(f"streamed it calls {_say([other])}, otherwise {_say([one])}")
+        return await _judge_difference(ask, one, other)
     if stream.answer.finish != "tool_calls":
         return failed(f"streamed it says that it ended for {stream.answer.finish!r}, and agents wait for tool_calls")
     return passed(f"streamed it calls {_say([other])} too")
+
+
+async def _judge_difference(ask: Asker, one: ToolCall, other: ToolCall) -> Finding:
+    """Where the same question asked whole gets another call each time, a streamed one that differs proves nothing."""
+    again = (await ask.chat(QUESTION, max_tokens=TOKENS, tools=TOOLS)).calls
+    differs = f"streamed it calls {_say([other])}, otherwise {_say([one])}"
+    if not fault_of(one) and again and not fault_of(again[0]) and not is_same(one, again[0]):
+        return unknown(f"{differs}, and asked once more {_say(again)}: its greedy answers differ")
+    return failed(differs)
 
 
 async def result(ask: Asker) -> Finding:
@@ -169,4 +183,6 @@ PROBE = Probe(
     mend="start the engine with the parser of the model's family; `stoker rules --search tool-call-parser` knows some",
     checks=(none, auto, required, one_by_name, parallel, streamed, result, responses),
     tokens=10 * TOKENS,
+    gate=(auto, streamed),
+    gate_tokens=4 * TOKENS,
 )

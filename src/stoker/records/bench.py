@@ -59,10 +59,11 @@ class BenchCell(Record, frozen=True):
     """One load: what each request of it asks, in tokens of the server's own tokenizer, and how they come.
 
     `depth_tokens` stand before the prompt, as a conversation's past. `content` is code, prose, chat, or a file's name.
+    `new_tokens` is None where a published table does not say it.
     """
 
     prompt_tokens: int
-    new_tokens: int
+    new_tokens: int | None
     depth_tokens: int
     load: BenchLoad
     content: str
@@ -212,14 +213,15 @@ class CellResult(Record, frozen=True):
     """A cell and what was measured of it; `repeats` is empty where another tool measured it, or where they are not kept.
 
     `counted_by`: what token counts rest on. `warnings`: what makes its figures doubtful; `errors`: what failed, how often.
-    `warmups` are the repeats that were thrown away before; `is_whole` is False where somebody interrupted it.
+    `warmups` are the repeats that were thrown away before; `is_whole` is False where somebody interrupted it. `asked` and
+    `failed` are None where another tool does not tell.
     """
 
     cell: BenchCell
     figures: tuple[BenchFigure, ...]
     counted_by: tuple[str, ...]
-    asked: int
-    failed: int
+    asked: int | None
+    failed: int | None
     errors: tuple[tuple[str, int], ...] = ()
     warnings: tuple[str, ...] = ()
     speculation: SpeculationSeen | None = None

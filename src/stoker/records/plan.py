@@ -21,7 +21,7 @@ class Wish(Record, frozen=True):
     memory it takes, where its owner knows better than a budget could. Engine 'command' is any program: it needs `program`
     or the name of a systemd `unit`, `claim_gib`, and `health` (a path that answers 200) or `ready_line` (a pattern of its
     log) instead of a model. Of the services of one `group` only one is up at a time. `filters` are the gateway's, in order;
-    they are no part of the plan.
+    they are no part of the plan. `gate` names the probes that have to pass before it is READY; None lets the plan choose.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Wish(Record, frozen=True):
     group: str | None = None
     unit: str | None = None
     filters: tuple[str, ...] = ()
+    gate: tuple[str, ...] | None = None
 
 
 class Setting(Record, frozen=True):
@@ -104,8 +105,9 @@ class Plan(Record, frozen=True):
     `plan_id` is a digest of everything that decides the launch. `port` 0 means a free one, picked at launch. `answers`:
     clients may ask it for tokens, and so does the proof; else its health is all that is asked. `unit` is systemd's;
     `adopted` is a process that was found running, and `program` then how it was called, if it may be started again.
-    `image_id` is what `image` stood for when it was planned. `kv_tokens` are the tokens that the cache will hold, and
-    `abilities` what clients may ask for; neither decides anything of the launch.
+    `image_id` is what `image` stood for when it was planned. `gate` names the probes that have to pass before it is READY.
+    `kv_tokens` are the tokens that the cache will hold, and `abilities` what clients may ask for; neither decides anything
+    of the launch.
     """
 
     plan_id: str
@@ -130,6 +132,8 @@ class Plan(Record, frozen=True):
     adopted: AdoptedProcess | None = None
     kv_tokens: int | None = None
     abilities: Abilities = Abilities()
+    gate: tuple[str, ...] = ()
+    gate_because: str = ""
 
     @property
     def is_engine(self) -> bool:

@@ -14,7 +14,9 @@ Topic = Literal["flag", "environment", "memory", "model-files", "networking", "m
 Standing = Literal["measured", "reported", "disputed"]
 Level = Literal["forbid", "warn", "note"]
 # The stages of an engine's start by neutral names; `connect`: its processes and GPUs find each other.
-StageName = Literal["import", "connect", "weights", "compile", "autotune", "warm-up", "graphs", "first token", "other"]
+StageName = Literal[
+    "import", "connect", "weights", "compile", "autotune", "warm-up", "graphs", "first token", "gate", "other"
+]
 Scalar = str | int | float | bool
 Test = Scalar | tuple[Scalar, ...]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from stoker.records.base import Record
 
@@ -94,6 +95,30 @@ class Verification(Record, frozen=True):
     in_time: bool
     verdict: Verdict
     probes: tuple[ProbeResult, ...]
+
+
+Occasion = Literal["gate", "verify"]
+
+
+class KeptVerification(Record, frozen=True):
+    """A verification of a service as the store keeps it: by which plan it ran then, and who asked.
+
+    `gate`: it decided whether the service became READY, and `required` are the probes that had to pass; `verify`: a person
+    asked, and `required` are those that had to be offered.
+    """
+
+    service: str
+    plan_id: str
+    engine: str
+    engine_version: str | None
+    occasion: Occasion
+    required: tuple[str, ...]
+    verification: Verification
+
+    @property
+    def passed(self) -> bool:
+        """Tells whether everything could be asked and nothing failed."""
+        return self.verification.in_time and self.verification.verdict is not Verdict.FAIL
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

@@ -38,6 +38,18 @@ MIGRATIONS: tuple[str, ...] = (
         saved TEXT NOT NULL
     ) STRICT
     """,
+    """
+    CREATE TABLE verifications (
+        id INTEGER PRIMARY KEY,
+        service TEXT NOT NULL,
+        plan_id TEXT NOT NULL,
+        occasion TEXT NOT NULL,
+        begun REAL NOT NULL,
+        passed INTEGER NOT NULL,
+        saved TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX verifications_of_service ON verifications (service, id)
+    """,
 )
 
 # In a file of its own: it grows with every request, and a state must never wait for it or be lost with it.
@@ -60,5 +72,35 @@ USAGE: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX usage_by_time ON usage (at);
     CREATE TABLE last_used (key TEXT PRIMARY KEY, at REAL NOT NULL) STRICT
+    """,
+)
+
+# In a file of its own: a run may bring megabytes, and may be carried to another machine. A cell is a row, so that it is kept
+# as soon as it was measured; its requests are apart, so that those of old runs can be forgotten without their figures.
+BENCH: tuple[str, ...] = (
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        began_at REAL,
+        tool TEXT NOT NULL,
+        model TEXT NOT NULL,
+        service TEXT,
+        engine TEXT,
+        engine_version TEXT,
+        image_digest TEXT,
+        model_revision TEXT,
+        plan_id TEXT,
+        machine TEXT,
+        is_whole INTEGER NOT NULL,
+        asked TEXT NOT NULL,
+        saved TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE cells (
+        run INTEGER NOT NULL REFERENCES runs (id),
+        place INTEGER NOT NULL,
+        saved BLOB NOT NULL,
+        requests BLOB,
+        PRIMARY KEY (run, place)
+    ) STRICT
     """,
 )

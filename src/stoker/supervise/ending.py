@@ -15,6 +15,7 @@ from stoker.supervise.runtimes import Running, StoppedElsewhere
 from stoker.supervise.runtimes.choose import holds_already
 
 DRAIN_POLL_S = 0.02
+EXIT_POLL_S, EXIT_POLLS = 0.02, 15
 KILL_LIMIT_S = 10.0
 TELLING_LINES = 40
 
@@ -32,7 +33,17 @@ async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
         await hands.load.end()
     lines = hands.log.tail(TELLING_LINES)
     meaning = find(hands.plan.engine).explain(lines) if hands.plan.is_engine else " ".join(lines[-1:])
-    return machine.Exited(time.time(), f"the engine ended ({how})" + (f": {meaning}" if meaning else ""), launch=launch)
+    during = f" while its gate asked for {hands.gate_step}" if hands.gate_step else ""
+    why = f"the engine ended ({how}){during}" + (f": {meaning}" if meaning else "")
+    return machine.Exited(time.time(), why, launch=launch)
+
+
+async def let_exit_tell(hands: Hands) -> None:
+    """Waits for ever where the engine ends within a moment, as one does whose connections broke: its exit tells more."""
+    for _ in range(EXIT_POLLS):
+        if hands.running is None or not hands.running.is_alive():
+            await asyncio.Event().wait()  # the event of its exit ends the job that waits here
+        await asyncio.sleep(EXIT_POLL_S)
 
 
 async def drain(hands: Hands, service: Service) -> Event:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
@@ -17,6 +17,7 @@ from stoker.records import (
     WITHOUT_ENGINE,
     Endpoint,
     Handle,
+    KeptVerification,
     Measured,
     Memory,
     Plan,
@@ -42,6 +43,16 @@ MEASURED_SHARE = 0.5
 T = TypeVar("T")
 
 
+class Gate(Protocol):
+    """Asks an engine what its plan requires; it lies in higher rooms."""
+
+    async def play(self, plan: Plan, endpoint: Endpoint, say: Callable[[str], None]) -> KeptVerification:
+        """Returns what was found; `say` is told each step, such as `tools, 3 of 5`."""
+
+    def keep(self, kept: KeptVerification) -> None:
+        """Keeps what was found."""
+
+
 @dataclass(frozen=True)
 class Tools:
     """What every service's hands share; what lies in higher rooms is handed in.
@@ -57,6 +68,7 @@ class Tools:
     read_memory: Callable[[], Memory]
     is_healthy: Callable[[Endpoint, str], Awaitable[bool]]
     prove: Callable[[Endpoint], Awaitable[Proof]]
+    gate: Gate
     in_flight: Callable[[str], int]
     heard_at: Callable[[str], float]
     read_counters: Callable[[Endpoint], Awaitable[tuple[str, ...] | None]]
@@ -76,6 +88,8 @@ class Hands:
         self.running: Running | None = None
         self.log = EngineLog(tools.paths.engine_log(plan.service), tools.limits.log_bytes)
         self.waits_for_turn = False
+        self.gate_step = ""
+        self.on_gate_step: Callable[[], None] | None = None
         self._save = save
         self.has_turn = False
         self.last_available_bytes: int | None = None
@@ -166,6 +180,17 @@ class Hands:
         self.handle = handle
         self._save()
 
+    def say_gate_step(self, step: str) -> None:
+        """Notes what its gate asks for now, empty where it asks nothing any more; whoever waits for news hears of it.
+
+        What is asked of an engine that has ended is not noted, so that its end is told with what it was asked last.
+        """
+        if step and self.running is not None and not self.running.is_alive():
+            return
+        self.gate_step = step
+        if step and self.on_gate_step is not None:
+            self.on_gate_step()
+
     def watch_launch(self, before_bytes: int) -> None:
         """Watches the memory of a launch from its first moment; nothing of the last one's counts."""
         self.low_bytes = before_bytes
@@ -184,13 +209,16 @@ class Hands:
             self.log.on_lines = lambda lines: watch.add(lines, time.time())
             self.timeline = watch
 
-    def end_timeline(self, ready_at: float | None) -> Timeline | None:
-        """Keeps and returns the start as it was heard; `ready_at` is None where it did not lead to an answer."""
+    def end_timeline(self, ready_at: float | None, proved_at: float | None = None) -> Timeline | None:
+        """Keeps and returns the start as it was heard; `ready_at` is None where it did not lead to READY.
+
+        `proved_at` is when it had given its first answer, which the gate followed.
+        """
         if self.timeline is None:
             return None
         self.log.poll()
         watch, self.timeline, self.log.on_lines = self.timeline, None, None
-        timeline = watch.finish(ready_at)
+        timeline = watch.finish(ready_at, proved_at)
         self.tools.keep_start(Start(self.plan.service, self.plan.plan_id, timeline))
         return timeline
 

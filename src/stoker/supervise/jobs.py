@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from stoker.errors import StokerError
 from stoker.records import Service
-from stoker.supervise import ending, machine, starting
+from stoker.supervise import ending, machine, proving, starting
 from stoker.supervise.hands import Hands
 from stoker.supervise.machine import Event, Job
 
@@ -21,7 +21,7 @@ WORK: dict[Job, tuple[Work, type[Event]]] = {
     Job.AWAIT_MEMORY: (starting.await_memory, machine.MemoryRefused),
     Job.SPAWN: (starting.spawn, machine.SpawnFailed),
     Job.AWAIT_HEALTH: (starting.await_health, machine.Unfit),
-    Job.PROVE: (starting.prove, machine.Unfit),
+    Job.PROVE: (proving.prove, machine.Unfit),
     Job.DRAIN: (ending.drain, machine.Drained),
     Job.STOP_GROUP: (ending.stop_group, machine.GroupStuck),
     Job.SETTLE: (ending.settle, machine.NotSettled),

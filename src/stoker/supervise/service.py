@@ -65,6 +65,7 @@ class ServiceOwner:
         self._next_plan = saved.plan
         self._hands = Hands(saved.plan, tools, self._save, saved.handle)
         self._hands.measured = saved.measured
+        self._hands.on_gate_step = self._tell_change
         self._write = save
         self._store_problem: str | None = None
         self._inbox: asyncio.Queue[tuple[Event, asyncio.Task[None] | None]] = (
@@ -168,7 +169,7 @@ class ServiceOwner:
         await self._inbox.join()
 
     async def await_change(self, limit_s: float) -> None:
-        """Returns at the next change of state, or when the limit is over."""
+        """Returns at the next change of state or step of its gate, or when the limit is over."""
         changed = self._changed
         try:
             async with asyncio.timeout(limit_s):
@@ -254,6 +255,9 @@ class ServiceOwner:
             self._hands.plan = self._next_plan
             self._save()
         self._job = tasks.create_task(self._do(job)) if job else None
+        self._tell_change()
+
+    def _tell_change(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 

@@ -1,21 +1,20 @@
-"""The jobs that bring a service up: room, engine, health, proof. Each ends in the event that it brought about."""
+"""The jobs that bring a service up: room, engine, health. Each ends in the event that it brought about."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import time
 from pathlib import Path
 
 import msgspec
 
-from stoker.errors import NotReadyInTime, Refused, StokerError
+from stoker.errors import NotReadyInTime, Refused
 from stoker.facts.machine.memory import read_holders
 from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
 from stoker.facts.model.read import read_digest
 from stoker.launch.command import render_engine
-from stoker.records import Endpoint, Handle, LaunchSpec, Measured, Service, say_bytes
+from stoker.records import Endpoint, Handle, LaunchSpec, Service, say_bytes
 from stoker.supervise import machine
 from stoker.supervise.guard import await_room, can_ever_fit, describe_shortage, drop_page_cache
 from stoker.supervise.hands import HOST, Hands, known
@@ -26,10 +25,8 @@ from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
 from stoker.supervise.runtimes.choose import holds_already
 
-logger = logging.getLogger("stoker.supervise")
 HEALTH_FIRST_POLL_S = 0.03
 HEALTH_LAST_POLL_S = 0.25
-EXIT_POLL_S, EXIT_POLLS = 0.02, 15
 TIMED_OUT = NotReadyInTime.exit_code
 REFUSED = Refused.exit_code
 
@@ -130,73 +127,3 @@ async def _says_ready(hands: Hands, endpoint: Endpoint, spec: LaunchSpec) -> boo
         return await hands.tools.is_healthy(endpoint, spec.health_path)
     pattern = re.compile(spec.ready_line or "(?!)")
     return any(pattern.search(line) for line in hands.log.tail(RING_LINES))
-
-
-async def prove(hands: Hands, service: Service) -> Event:
-    """Asks for real tokens of the model by name."""
-    if not hands.plan.answers:
-        _measure_claim(hands)
-        return machine.Proved(time.time(), "it says that it is up; it is no model that could be asked for tokens")
-    limit_s = hands.tools.limits.prove_s
-    try:
-        async with asyncio.timeout(limit_s):
-            proof = await hands.tools.prove(known(hands.endpoint))
-    except StokerError:
-        if await _ends_soon(hands):
-            await asyncio.Event().wait()  # its exit tells more: that event ends this job
-        raise
-    except TimeoutError:
-        return machine.Unfit(time.time(), f"it gave no token within {limit_s:g} s (prove_s)", TIMED_OUT)
-    _measure_claim(hands)
-    await _keep_image(hands)
-    said = f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms"
-    loaded = await _end_load(hands)
-    return machine.Proved(time.time(), f"{said}; {loaded}" if loaded else said)
-
-
-async def _keep_image(hands: Hands) -> None:
-    """Keeps the image in which a service was READY from being pruned, so that it can go back to it."""
-    if hands.plan.image is None or hands.running is None:
-        return
-    try:
-        await hands.runtime.keep_good(hands.running, hands.plan.image)
-    except StokerError as problem:  # it serves all the same
-        logger.warning("service=%s its image is not kept: %s", hands.plan.service, problem.what)
-
-
-async def _end_load(hands: Hands) -> str:
-    timeline, load = hands.end_timeline(time.time()), hands.load
-    if load is None:
-        return ""
-    await load.end()
-    return load.say(timeline)
-
-
-async def _ends_soon(hands: Hands) -> bool:
-    """Tells whether the engine's process ends within a moment, as one does whose connections broke."""
-    for _ in range(EXIT_POLLS):
-        if hands.running is None or not hands.running.is_alive():
-            return True
-        await asyncio.sleep(EXIT_POLL_S)
-    return False
-
-
-def _measure_claim(hands: Hands) -> None:
-    handle, available_bytes = hands.handle, hands.tools.read_memory().available_bytes
-    if handle is None or handle.memory_claim_bytes:
-        return
-    before_bytes = handle.memory_before_bytes
-    claim_bytes = min(max(0, before_bytes - available_bytes), _own_bytes(hands))
-    hands.handle = msgspec.structs.replace(handle, memory_claim_bytes=claim_bytes)
-    if hands.low_bytes is not None:  # one that was taken back has had its peak unseen
-        least_bytes = min(available_bytes, hands.low_bytes)
-        hands.measured = Measured(hands.plan.plan_id, max(0, before_bytes - least_bytes))
-
-
-def _own_bytes(hands: Hands) -> int:
-    """The most of what is gone that can be the engine's: what others took meanwhile does not come back when it stops.
-
-    Without this a stop waited 38 s for 600 MiB that other programs had taken during the load (docs/measured/switching.md).
-    """
-    resident_bytes = hands.running.memory_bytes() if hands.running else None
-    return max(hands.plan.memory_need_bytes, resident_bytes or 0)

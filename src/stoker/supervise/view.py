@@ -40,7 +40,7 @@ def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_p
 def _awaits(hands: Hands, service: Service, in_the_way: tuple[str, ...]) -> str | None:
     if hands.waits_for_turn:
         return ITS_TURN
-    wait = describe_wait(service, hands.need_bytes, hands.tools.limits)
+    wait = describe_wait(service, hands.need_bytes, hands.tools.limits, hands.gate_step)
     if in_the_way:
         return f"{wait}; `stoker switch {hands.plan.service}` stops {' and '.join(in_the_way)} for it"
     return wait

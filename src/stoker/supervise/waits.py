@@ -7,9 +7,14 @@ from stoker.records import Service, State, say_bytes
 from stoker.supervise.machine import backoff_s
 
 
-def describe_wait(service: Service, need_bytes: int, limits: LimitsConfig) -> str | None:
-    """Returns what is awaited in this state and for how long at most; None in states that wait for nothing."""
+def describe_wait(service: Service, need_bytes: int, limits: LimitsConfig, gate_step: str = "") -> str | None:
+    """Returns what is awaited in this state and for how long at most; None in states that wait for nothing.
+
+    `gate_step` is what its gate asks for now.
+    """
     need, floor = say_bytes(need_bytes), say_bytes(limits.memory_floor_bytes)
+    if service.state is State.PROVING and gate_step:
+        return f"its gate: it proves {gate_step} (gate_s {limits.gate_s:g})"
     waits = {
         State.WAITING_FOR_MEMORY: (f"{need} above the floor of {floor}", "memory_wait_s", limits.memory_wait_s),
         State.LOADING: ("it to load", "load_s", limits.load_s),

@@ -7,13 +7,16 @@ from starlette.responses import Response
 
 from stoker.errors import WrongUse
 from stoker.flows.control import Control
-from stoker.records import ServiceView, State, SwitchView
+from stoker.records import KeptVerification, ServiceView, State, SwitchView
+from stoker.store.last_rows import KEPT
 from stoker.web.offers import Offer
-from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_number
+from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_body, read_number
 
 LINES_LIMIT = 2000
 WAIT_ASKS = {"seen": State, "limit_s": float}
 NAMED = "/api/services/{name}"
+VERIFIED = f"{NAMED}/verifications"
+LAST = "What its gate and `stoker verify` found out, the last first."
 
 
 def service_offers(control: Control) -> list[Offer]:
@@ -40,12 +43,22 @@ def service_offers(control: Control) -> list[Offer]:
     async def unload(request: Request) -> Response:
         return answer_json(await control.unload(request.path_params.get("model")))
 
+    async def verifications(request: Request) -> Response:
+        most = max(1, min(int(read_number(request, "most", 1)), KEPT))
+        return answer_json(control.verifications(request.path_params["name"], most))
+
+    async def keep_verification(request: Request) -> Response:
+        kept = await read_body(request, KeptVerification)
+        return answer_json(control.keep_verification(request.path_params["name"], kept))
+
     return [
         Offer("POST", f"{NAMED}/down", down, "Let a service stop.", ServiceView),
         Offer("POST", f"{NAMED}/rollback", rollback, "Go back to a service's former plan.", SwitchView),
         Offer("DELETE", NAMED, forget, "Forget a service that rests.", dict[str, str]),
         Offer("GET", f"{NAMED}/wait", wait, "Wait until a service is in another state.", ServiceView, asks=WAIT_ASKS),
         Offer("GET", f"{NAMED}/logs", logs, "The last lines of an engine's log.", list[str], asks={"lines": float}),
+        Offer("GET", VERIFIED, verifications, LAST, list[KeptVerification], asks={"most": float}),
+        Offer("POST", VERIFIED, keep_verification, "Keep what was found out.", KeptVerification, takes=KeptVerification),
         Offer("POST", "/api/models/unload", unload, "Let all services stop, in llama-swap's words.", list[ServiceView]),
         Offer("POST", "/api/models/unload/{model}", unload, "Let the services of a model stop.", list[ServiceView]),
     ]

@@ -85,9 +85,9 @@ def _follow(daemon: Daemon, wish: Wish, quiet: bool) -> ServiceView:
 
     view = daemon.up(wish)
     for change in follow(daemon, view):
-        view = change
         if not quiet:
-            click.echo(describe(view))
+            click.echo(describe(change, is_step=change is not view and change.state is view.state))
+        view = change
     return view
 
 

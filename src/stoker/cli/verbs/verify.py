@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from stoker.cli.kinds import seconds
 
 if TYPE_CHECKING:
-    from stoker.records import ProbeResult, Verification
+    from stoker.flows.addresses import Address
+    from stoker.records import ProbeResult, ServiceView, Verification
 
 HELP = """Prove that an endpoint does what its clients will ask of it.
 
@@ -20,10 +21,14 @@ counters can be compared with what was asked. Each request and reply is kept in 
 line for curl. The default set takes at most a minute; --deep asks everything. Exit code 1: a probe failed; 4: the
 time was over before all was asked.
 
+What a service of yours was found to do is kept with the plan that it ran by, as is what its gate found before it became
+READY (or did not); --last shows the last of it, without asking anything and without a daemon.
+
 \b
 Example:
   stoker verify
   stoker verify coder --deep --markdown report.md
+  stoker verify --last coder
   stoker verify --url http://spark:8000/v1 --model gemma --key-file key.txt --probe tools --probe streaming
   stoker verify --url http://router:4000 --model gemma --engine http://spark:8000 --require tools
 """
@@ -38,6 +43,7 @@ Example:
 @click.option("--engine-key-file", type=click.Path(path_type=Path), help="The file with the engine's own key.")
 @click.option("--probe", "named", multiple=True, metavar="NAME", help="Only this probe; may be said more than once.")
 @click.option("--require", "required", multiple=True, metavar="NAME", help="A probe that has to be offered, not only well.")
+@click.option("--last", is_flag=True, help="Show what was found the last time, by its gate or by you.")
 @click.option("--deep", is_flag=True, help="Ask everything, for up to 15 minutes.")
 @click.option("--budget", "budget_s", type=seconds, help="Stop asking after so long: 90s, 5m. 1m, or 15m with --deep.")
 @click.option("--verbose", "-v", "everything", is_flag=True, help="Show the checks that passed too.")
@@ -47,39 +53,104 @@ Example:
 def verify(
     service: str | None, url: str | None, model: str | None, key_file: Path | None, engine_url: str | None,
     engine_key_file: Path | None, named: tuple[str, ...], required: tuple[str, ...], deep: bool, budget_s: float | None,
-    everything: bool, as_json: bool, junit: Path | None, markdown: Path | None,
+    last: bool, everything: bool, as_json: bool, junit: Path | None, markdown: Path | None,
 ) -> None:  # fmt: skip
-    """Asks, and prints each result as it comes."""
-    from stoker.cli.show import say_json
-    from stoker.cli.verify_text import closing_text, heading_text, probe_text
-    from stoker.config import find_paths
+    """Asks, or looks at what was found the last time; prints it, and writes the reports."""
     from stoker.errors import WrongUse
-    from stoker.flows import verify as flow
-    from stoker.flows.addresses import Address, target_of
-    from stoker.flows.targets import target_of_service
+    from stoker.flows.addresses import Address
 
+    show = Show(everything, as_json)
     address = None if url is None and model is None else Address(url, model, key_file, engine_url, engine_key_file)
     if (address is None and (key_file or engine_url or engine_key_file)) or (address is not None and service is not None):
         raise WrongUse(
             "name a service, or --url with all that belongs to it", next_step="`stoker verify --help` has examples"
         )
-    target = target_of_service(find_paths(), service) if address is None else target_of(address)
-    probes = flow.choose_probes(named, required, deep)
-    if not as_json:
-        click.echo(heading_text(target.url, target.model))
-
-    def note(result: ProbeResult) -> None:
-        if not as_json:
-            click.echo(probe_text(result, everything=everything))
-
-    chosen_s = budget_s or (flow.DEEP_BUDGET_S if deep else flow.QUICK_BUDGET_S)
-    view = flow.verify(target, probes, required, chosen_s, note)
-    if as_json:
-        say_json(view)
-    else:
-        click.echo(closing_text(view))
+    if last and (address or named or required or deep or budget_s):
+        raise WrongUse("--last asks nothing", next_step="leave out what says whom and what to ask; it shows what is kept")
+    view = _show_last(service, show) if last else _ask(service, address, Wanted(named, required, deep, budget_s), show)
     _write(view, junit, markdown)
     raise SystemExit(1 if view.verdict == "fail" else 0 if view.in_time else 4)
+
+
+class Wanted(NamedTuple):
+    """What is to be asked."""
+
+    named: tuple[str, ...]
+    required: tuple[str, ...]
+    deep: bool
+    budget_s: float | None
+
+
+class Show(NamedTuple):
+    """How it is shown."""
+
+    everything: bool
+    as_json: bool
+
+    def result(self, result: ProbeResult) -> None:
+        """Prints a probe's result."""
+        from stoker.cli.verify_text import probe_text
+
+        self.text(probe_text(result, everything=self.everything))
+
+    def text(self, text: str) -> None:
+        """Prints what only people read."""
+        if not self.as_json:
+            click.echo(text)
+
+
+def _ask(service: str | None, address: Address | None, wanted: Wanted, show: Show) -> Verification:
+    from stoker.cli.show import say_json
+    from stoker.cli.verify_text import closing_text, heading_text
+    from stoker.config import find_paths
+    from stoker.flows import verify as flow
+    from stoker.flows.addresses import target_of
+    from stoker.flows.targets import choose_service, target_of_service
+
+    paths = find_paths()
+    if address is None:
+        ours = choose_service(paths, service)
+        target = target_of_service(paths, ours)
+    else:
+        ours, target = None, target_of(address)
+    probes = flow.choose_probes(wanted.named, wanted.required, wanted.deep)
+    show.text(heading_text(target.url, target.model))
+    budget_s = wanted.budget_s or (flow.DEEP_BUDGET_S if wanted.deep else flow.QUICK_BUDGET_S)
+    view = flow.verify(target, probes, wanted.required, budget_s, show.result)
+    show.text(closing_text(view))
+    if show.as_json:
+        say_json(view)
+    if ours is not None:
+        _keep(ours, wanted, view)
+    return view
+
+
+def _keep(service: ServiceView, wanted: Wanted, view: Verification) -> None:
+    """Has it kept with the plan; where that fails, what was found stands all the same."""
+    from stoker.config import find_paths
+    from stoker.errors import StokerError
+    from stoker.flows.verify import keep
+
+    try:
+        keep(find_paths(), service, wanted.required, view)
+    except StokerError as problem:
+        click.echo(f"what was found is not kept: {problem}", err=True)
+
+
+def _show_last(service: str | None, show: Show) -> Verification:
+    from stoker.cli.show import say_json
+    from stoker.cli.verify_text import closing_text, kept_text
+    from stoker.config import find_paths
+    from stoker.flows.verify import read_last
+
+    kept = read_last(find_paths(), service)
+    show.text(kept_text(kept))
+    for result in kept.verification.probes:
+        show.result(result)
+    show.text(closing_text(kept.verification))
+    if show.as_json:
+        say_json(kept)
+    return kept.verification
 
 
 def _write(view: Verification, junit: Path | None, markdown: Path | None) -> None:

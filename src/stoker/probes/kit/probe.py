@@ -17,6 +17,9 @@ class Probe(NamedTuple):
     Each check is a function that is named after what it checks and says in its first sentence what that is; it returns a
     Finding, or lets Trouble pass. The exchanges that it has with the endpoint are kept by themselves. `tokens` is the most
     that all of them generate together. A `deep` probe is only asked with `--deep`, or by name.
+
+    `gate` are the checks that belong to the gate before READY: those that cost little, and in which a failure is the
+    engine's own; none named: all of them. `gate_tokens` is the most that these generate.
     """
 
     name: str
@@ -27,6 +30,12 @@ class Probe(NamedTuple):
     checks: tuple[Check, ...]
     tokens: int = 0
     deep: bool = False
+    gate: tuple[Check, ...] = ()
+    gate_tokens: int = 0
+
+    def for_gate(self) -> Probe:
+        """Returns the probe with the checks that belong to the gate alone."""
+        return self._replace(checks=self.gate, tokens=self.gate_tokens) if self.gate else self
 
 
 def name_of(check: Check) -> str:

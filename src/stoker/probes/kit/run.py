@@ -12,11 +12,12 @@ from stoker.probes.kit.evidence import hide_pieces
 from stoker.probes.kit.findings import Declined, Finding, OutOfTime, Trouble, failed, unknown
 from stoker.probes.kit.probe import Check, Probe, name_of
 from stoker.probes.kit.wire import Wire
-from stoker.records import CheckResult, ProbeResult, Target, Verdict, worst
+from stoker.records import CheckResult, ProbeResult, Target, Verdict, Verification, worst
 
 FIRST = "answers"  # where its first check fails, nothing else can be asked
 TOO_MANY = 429
 Note = Callable[[ProbeResult], None]
+Begin = Callable[[Probe], None]
 
 
 class Player:
@@ -74,16 +75,21 @@ class Player:
             return failed(trouble.says, trouble.mend)
 
 
+def ignore(probe: Probe) -> None:
+    """Says nothing of a probe that begins."""
+
+
 async def play_probes(
-    target: Target, probes: Sequence[Probe], budget_s: float, required: frozenset[str], note: Note
-) -> tuple[Player, list[ProbeResult]]:
-    """Plays all probes and tells `note` of each; what a `required` one finds not to be offered is a failure."""
-    wire, results = Wire(), list[ProbeResult]()
+    target: Target, probes: Sequence[Probe], budget_s: float, required: frozenset[str], note: Note, begin: Begin = ignore
+) -> Verification:
+    """Plays all probes, tells `begin` of each and `note` how it ended; what a `required` one does not offer is a failure."""
+    wire, results, begun = Wire(_speaks_tls(target)), list[ProbeResult](), time.time()
     player = Player(target, wire, budget_s, required)
     try:
-        if probes[0].name != FIRST:
+        if probes and probes[0].name != FIRST:
             await player.prepare()
         for probe in probes:
+            begin(probe)
             results.append(await player.play(probe))
             note(results[-1])
             # Not before: an endpoint that hangs shall not use up the budget before it was asked to answer.
@@ -91,4 +97,11 @@ async def play_probes(
                 await player.prepare()
     finally:
         await wire.close()
-    return player, results
+    return Verification(
+        url=target.url, model=target.model, engine=player.engine, begun=begun, took_s=round(time.time() - begun, 3),
+        budget_s=budget_s, in_time=player.in_time, verdict=worst([one.verdict for one in results]), probes=tuple(results),
+    )  # fmt: skip
+
+
+def _speaks_tls(target: Target) -> bool:
+    return any(url.startswith("https:") for url in (target.url, target.engine_url or ""))

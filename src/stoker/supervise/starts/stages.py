@@ -12,6 +12,7 @@ from stoker.supervise.starts.spans import Span, clip, covered_s, share_out
 
 DIGITS = 3  # of seconds: no log tells more that matters
 PROVED = "a first answer, asked for by Stoker"
+GATED = "what has to pass before READY, asked for by Stoker"
 
 
 class StageReader:
@@ -93,12 +94,12 @@ class StageReader:
         self._ended[speaker] = end
         return Span(stage, end - took_s, end, line.text, is_reading)
 
-    def timeline(self, ready_at: float | None) -> Timeline:
-        """Returns what was read."""
+    def timeline(self, ready_at: float | None, proved_at: float | None = None) -> Timeline:
+        """Returns what was read; where a gate came between the first answer and READY, `proved_at` parts the two."""
         begin = self._begin
         end = ready_at if ready_at is not None else self._said_ready_at
         total_s = None if begin is None or end is None else round(max(0.0, end - begin), DIGITS)
-        spans = self._placed(begin, end, ready_at)
+        spans = [*self._placed(begin, end, proved_at or ready_at), *_gate(proved_at, ready_at)]
         shares = share_out(spans)
         return Timeline(
             engine=self._engine.name,
@@ -142,6 +143,12 @@ class StageReader:
             return None
         amounts = [sum(each) for each in self._amounts[sign].values()]
         return max(amounts) if sign.is_whole else sum(amounts)
+
+
+def _gate(proved_at: float | None, ready_at: float | None) -> list[Span]:
+    if proved_at is None or ready_at is None or ready_at <= proved_at:
+        return []
+    return [Span("gate", proved_at, ready_at, GATED)]
 
 
 def _seconds(said: dict[str, str | None]) -> float | None:

@@ -19,18 +19,20 @@ MOST_LINES = 20_000  # of those that tell something; a start has some dozens of 
 
 
 def read_timeline(
-    engine: Engine, lines: Iterable[Heard], begun_at: float | None = None, ready_at: float | None = None
-) -> Timeline:
+    engine: Engine, lines: Iterable[Heard], begun_at: float | None = None, ready_at: float | None = None,
+    proved_at: float | None = None,
+) -> Timeline:  # fmt: skip
     """Returns the last start in a log; `lines` are texts with the time at which each arrived, if that is known.
 
     `begun_at` and `ready_at` are seconds since the epoch, as the arrivals are; without them the log alone is the clock.
+    `proved_at` is when it had given a first answer, where a gate came between that and `ready_at`.
     """
     heard = [(arrived, visible(text.encode(errors="replace"))) for arrived, text in lines]
     first, end = last_start(engine.log_form, [text for _, text in heard])
     reading = StageReader(engine, begun_at)
     for line in read_clock(engine.log_form, heard[first:end], begun_at):
         reading.read(line)
-    return reading.timeline(ready_at)
+    return reading.timeline(ready_at, proved_at)
 
 
 def recognise(text: str) -> str | None:
@@ -73,6 +75,6 @@ class TimelineWatch:
         telling = [(arrived_at, text) for text in lines if _is_telling(self._patterns, text)]
         self._heard += telling[: MOST_LINES - len(self._heard)]
 
-    def finish(self, ready_at: float | None) -> Timeline:
+    def finish(self, ready_at: float | None, proved_at: float | None = None) -> Timeline:
         """Returns the start as far as it was heard; `ready_at` is when the engine had proved itself, None if it did not."""
-        return read_timeline(self._engine, self._heard, self._begun_at, ready_at)
+        return read_timeline(self._engine, self._heard, self._begun_at, ready_at, proved_at)

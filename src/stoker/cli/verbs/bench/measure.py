@@ -14,7 +14,7 @@ from stoker.cli.kinds import seconds, tokens
 if TYPE_CHECKING:
     from stoker.flows.addresses import Address
     from stoker.flows.bench import Wanted
-    from stoker.records import BenchSubject, Target
+    from stoker.records import BenchSubject, CellResult, Target
 
 HELP = """Measure; the same as `stoker bench` without a command, for a service that is called like one.
 
@@ -58,27 +58,39 @@ AT_ONCE, LENGTH, REQUESTS = click.IntRange(1, 4096), click.IntRange(1, 10**7), c
 @click.option("--temperature", type=float, default=0.0, help="[0]")
 @click.option("--silence", "silence_s", type=seconds, default="5m", metavar="TIME", help="Give a silent request up. [5m]")
 @click.option("--tokenizer", type=click.Path(path_type=Path), help="A tokenizer.json, for a server that counts nothing.")
+@click.option("--resume", metavar="RUN", help="Measure what an unfinished run lacks: its number, or `last`.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, each request too.")
 @click.option("--writes", "with_writes", is_flag=True, help="With --json: when each read of a socket brought how much.")
 def measure(
     service: str | None, url: str | None, model: str | None, key_file: Path | None, engine_url: str | None,
-    engine_key_file: Path | None, direct: bool, tokenizer: Path | None, as_json: bool,
+    engine_key_file: Path | None, direct: bool, tokenizer: Path | None, resume: str | None, as_json: bool,
     with_writes: bool, **asked: Any,
 ) -> None:  # fmt: skip
     """Measures, and prints each cell as soon as it is known."""
     from stoker.cli.bench_text import Screen, without_writes
     from stoker.cli.show import say_json
+    from stoker.config import find_paths
     from stoker.flows.addresses import Address
     from stoker.flows.bench import Live, bench
+    from stoker.flows.bench_keeping import start_keeping
 
     target, subject = _choose(service, Address(url, model, key_file, engine_url, engine_key_file), direct=direct)
     wanted = _wanted(target, subject, tokenizer, asked)
+    keeper = start_keeping(find_paths(), wanted, resume)
+    wanted = wanted._replace(cells=keeper.missing)
     screen = Screen(wanted, is_silent=as_json)
-    run = bench(wanted, Live(screen.note, screen.tell))
+
+    def note(result: CellResult) -> None:
+        keeper.keep(result)
+        screen.note(result)
+
+    run, _, warnings = keeper.close(bench(wanted, Live(note, screen.tell)))
     if as_json:
         say_json(run if with_writes else without_writes(run))
     else:
         screen.close(run)
+    for warning in warnings:
+        click.secho(warning, fg="yellow", err=True)
     raise SystemExit(0 if run.is_whole and not any(one.failed for one in run.cells) else 1)
 
 

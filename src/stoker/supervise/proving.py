@@ -1,0 +1,85 @@
+"""The job that proves an engine: real tokens of the model by name, then what its plan requires of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import msgspec
+
+from stoker.errors import NotReadyInTime, StokerError
+from stoker.records import Measured, Proof, Service
+from stoker.supervise import machine
+from stoker.supervise.ending import let_exit_tell
+from stoker.supervise.gating import stand_before_gate
+from stoker.supervise.hands import Hands, known
+from stoker.supervise.machine import Event
+
+logger = logging.getLogger("stoker.supervise")
+
+
+async def prove(hands: Hands, service: Service) -> Event:
+    """Asks for a first answer and then for what the gate requires; what was measured on the way is kept."""
+    if not hands.plan.answers:
+        _measure_claim(hands)
+        return machine.Proved(time.time(), "it says that it is up; it is no model that could be asked for tokens")
+    proof, proved_at = await _first_answer(hands), time.time()
+    _measure_claim(hands)
+    passed = await stand_before_gate(hands, service)
+    await _keep_image(hands)
+    said = f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms"
+    return machine.Proved(
+        time.time(), "; ".join(filter(None, (said, passed, await _end_load(hands, proved_at if passed else None))))
+    )
+
+
+async def _first_answer(hands: Hands) -> Proof:
+    limit_s = hands.tools.limits.prove_s
+    try:
+        async with asyncio.timeout(limit_s):
+            return await hands.tools.prove(known(hands.endpoint))
+    except TimeoutError as problem:
+        raise NotReadyInTime(f"it gave no token within {limit_s:g} s (prove_s)") from problem
+    except StokerError:
+        await let_exit_tell(hands)
+        raise
+
+
+async def _keep_image(hands: Hands) -> None:
+    """Keeps the image in which a service was READY from being pruned, so that it can go back to it."""
+    if hands.plan.image is None or hands.running is None:
+        return
+    try:
+        await hands.runtime.keep_good(hands.running, hands.plan.image)
+    except StokerError as problem:  # it serves all the same
+        logger.warning("service=%s its image is not kept: %s", hands.plan.service, problem.what)
+
+
+async def _end_load(hands: Hands, proved_at: float | None) -> str:
+    timeline, load = hands.end_timeline(time.time(), proved_at), hands.load
+    if load is None:
+        return ""
+    await load.end()
+    return load.say(timeline)
+
+
+def _measure_claim(hands: Hands) -> None:
+    handle, available_bytes = hands.handle, hands.tools.read_memory().available_bytes
+    if handle is None or handle.memory_claim_bytes:
+        return
+    before_bytes = handle.memory_before_bytes
+    claim_bytes = min(max(0, before_bytes - available_bytes), _own_bytes(hands))
+    hands.handle = msgspec.structs.replace(handle, memory_claim_bytes=claim_bytes)
+    if hands.low_bytes is not None:  # one that was taken back has had its peak unseen
+        least_bytes = min(available_bytes, hands.low_bytes)
+        hands.measured = Measured(hands.plan.plan_id, max(0, before_bytes - least_bytes))
+
+
+def _own_bytes(hands: Hands) -> int:
+    """The most of what is gone that can be the engine's: what others took meanwhile does not come back when it stops.
+
+    Without this a stop waited 38 s for 600 MiB that other programs had taken during the load (docs/measured/switching.md).
+    """
+    resident_bytes = hands.running.memory_bytes() if hands.running else None
+    return max(hands.plan.memory_need_bytes, resident_bytes or 0)
