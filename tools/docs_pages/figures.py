@@ -8,7 +8,8 @@ HEAD = """# Figures of a benchmark
 
 <!-- Written by tools/make_docs.py from stoker.records.FIGURES. -->
 
-Seconds (`_s`), tokens per second (`_tps`) and shares, by the names that `--json` and the store use; [how they are got](bench.md).
+Seconds (`_s`), tokens per second (`_tps`) and shares, by the names that `--json` and the store use. How they are
+measured: [bench](bench.md).
 
 | name | what it is |
 |---|---|
