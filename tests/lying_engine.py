@@ -192,7 +192,8 @@ class Handler(BaseHTTPRequestHandler):
             kept.append(raw)
             if not self.lies("buffers") and not self.send_on(kept):
                 return
-            time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not self.lies("first-is-slow") else FAST_S)
+            is_quick = self.server.lies & {"first-is-slow", "works-on-quickly"}
+            time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not is_quick else FAST_S)
             self.server.count("generation_tokens_total", int(0 < number <= said.tokens))
         self.server.count("request_success_total")
         if self.send_on([*kept, b""]):
@@ -207,7 +208,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
                 self.wfile.flush()
             return True
-        return self.lies("works-on")
+        return bool(self.server.lies & {"works-on", "works-on-quickly"})
 
 
 @contextlib.contextmanager

@@ -39,12 +39,17 @@ class Said(NamedTuple):
         """How many tokens that are; a call is counted as one."""
         return len(self.pieces) + len(self.thoughts) + len(self.calls)
 
+    def _id(self) -> str:
+        number = next(NUMBERS)
+        return f"{number:032x}" if "bare-ids" in self.lies else f"chat-{number:04}"
+
     def usage(self) -> dict[str, Any]:
         """What is counted."""
         counted = 0 if "thoughts-uncounted" in self.lies else len(self.thoughts)
+        thoughts: dict[str, Any] = {"reasoning_tokens": counted}
         return {
             "prompt_tokens": self.prompt_tokens, "completion_tokens": self.tokens,
-            "completion_tokens_details": {"reasoning_tokens": counted},
+            **(thoughts if "counts-thoughts-beside" in self.lies else {"completion_tokens_details": thoughts}),
         }  # fmt: skip
 
     def whole(self, model: str) -> dict[str, Any]:
@@ -61,7 +66,7 @@ class Said(NamedTuple):
             for number in range(1 if "ignores-n" in self.lies else self.body.get("n", 1))
         ]
         named = "another" if "says-another-model" in self.lies else model
-        number = f"chat-{next(NUMBERS):04}"
+        number = self._id()
         return {"id": number, "object": "chat.completion", "model": named, "choices": choices, "usage": self.usage()}
 
     def _logprobs(self) -> dict[str, Any] | None:
@@ -72,7 +77,7 @@ class Said(NamedTuple):
 
     def events(self, model: str) -> Iterator[dict[str, Any] | bytes]:
         """The answer as a stream."""
-        head = {"id": f"chat-{next(NUMBERS):04}", "object": "chat.completion.chunk", "model": model}
+        head = {"id": self._id(), "object": "chat.completion.chunk", "model": model}
         if "speaks-of-filters-first" in self.lies:
             yield {"id": "", "object": "", "model": "", "choices": [], "prompt_filter_results": []}
         for delta in self._deltas():
@@ -156,6 +161,10 @@ def _calls(body: dict[str, Any], lies: frozenset[str]) -> list[dict[str, Any]]:
         return []
     named = choice["function"]["name"] if isinstance(choice, dict) and "wrong-tool" not in lies else "get_weather"
     cities = [city for city in ("Paris", "Rome") if city in asked] or ["Graz"]
+    if "calls-otherwise-each-time" in lies:
+        cities = [f"Graz {next(NUMBERS)}"]
+    if "streams-another-call" in lies and body.get("stream"):
+        cities = ["Linz"]
     field = "town" if "bad-arguments" in lies else "city"
     signs = (",", ":") if "writes-calls-anew" in lies and body.get("stream") else None
     functions = [{"name": named, "arguments": json.dumps({field: city}, separators=signs)} for city in cities]
@@ -226,6 +235,8 @@ def _limited(
     if "thinks-only" in lies and thoughts:
         pieces = []
     left = max(0, limit - len(thoughts))
+    if "cuts-calls" in lies and calls:
+        return Said([], [], calls, "length", prompt_tokens, body, lies)
     finish = "length" if len(pieces) + len(thoughts) > limit else "tool_calls" if calls else "stop"
     if ("calls-it-whole" in lies and limit == 3) or ("cut-thoughts-are-whole" in lies and len(thoughts) > limit):
         finish = "stop"

@@ -24,6 +24,7 @@ LIES = [
     ("no-done", "streaming: order", Verdict.FAIL, "without [DONE]"),
     ("buffers", "streaming: pace", Verdict.FAIL, "came together"),
     ("works-on", "streaming: abort", Verdict.FAIL, "had left"),
+    ("works-on-quickly", "streaming: abort", Verdict.UNKNOWN, "too quick to tell"),
     ("no-usage", "streaming: usage", Verdict.DEGRADED, "no event brings it"),
     ("cuts-letters", "streaming: utf8", Verdict.FAIL, "cut in two"),
     ("calls-when-none", "tools: none", Verdict.FAIL, "tool_choice was none"),
@@ -33,6 +34,10 @@ LIES = [
     ("wrong-tool", "tools: one by name", Verdict.FAIL, "get_time was named"),
     ("bad-arguments", "tools: required", Verdict.FAIL, "not what the schema wants"),
     ("loses-deltas", "tools: streamed", Verdict.FAIL, "no JSON"),
+    ("streams-another-call", "tools: streamed", Verdict.FAIL, 'streamed it calls get_weather({"city": "Linz"}), otherwise'),
+    ("calls-otherwise-each-time", "tools: streamed", Verdict.UNKNOWN, "its greedy answers differ"),
+    ("cuts-calls", "tools: auto", Verdict.UNKNOWN, "used up before the call was whole"),
+    ("cuts-calls", "tools: streamed", Verdict.UNKNOWN, "used up before the call was whole"),
     ("forgets-results", "tools: result", Verdict.DEGRADED, "violet fog"),
     ("responses-as-text", "tools: responses", Verdict.FAIL, "as text"),
     ("fallback-uncounted", "failover: tool choice", Verdict.FAIL, "answered by the other model"),
@@ -40,6 +45,7 @@ LIES = [
     ("ignores-efforts", "reasoning: efforts", Verdict.DEGRADED, "low, medium is accepted and silently ignored"),
     ("thoughts-in-text", "reasoning: place", Verdict.FAIL, "part of the answer"),
     ("thoughts-uncounted", "reasoning: counted", Verdict.DEGRADED, "usage says 0"),
+    ("counts-thoughts-beside", "reasoning: counted", Verdict.DEGRADED, "beside completion_tokens_details"),
     ("wants-alternation", "roles: two users", Verdict.DEGRADED, "Alternating roles required"),
     ("breaks-on-developer", "roles: developer", Verdict.FAIL, "HTTP 500"),
     ("ignores-schema", "structured: schema", Verdict.FAIL, "silently ignored"),
@@ -122,6 +128,21 @@ def test_a_lie_is_found_by_no_other_probe(lie: str, where: str) -> None:
 def test_each_check_has_a_lie_that_it_finds() -> None:
     checks = {f"{name}: {name_of(check)}" for name in names() for check in find(name).checks}
     assert checks - {where for _, where, _, _ in LIES} == {"exposure: engine"}, "an engine behind a router; below"
+
+
+def test_ids_without_a_prefix_are_no_other_form() -> None:
+    with lying_engine("bare-ids") as engine:
+        assert {one[0] for one in found(prove(engine.url, "failover")).values()} == {Verdict.PASS}
+
+
+def test_an_engine_without_a_key_behind_a_gateway_with_one_is_told_as_such() -> None:
+    with lying_engine() as front, lying_engine("open") as engine:
+        target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url)
+        view = verify(target, choose_probes(("auth",), (), deep=False), (), 30.0, lambda result: None)
+    assert found(view)["auth: beside"] == (
+        Verdict.DEGRADED,
+        "/tokenize, /props answer without a key: the engine asks for none",
+    )
 
 
 def test_an_engine_behind_a_router_that_answers_the_whole_network_is_found() -> None:

@@ -11,10 +11,14 @@ from stoker.probes.kit.probe import Probe, name_of
 NOTE = "<!-- Written by tools/make_docs.py from src/stoker/probes. -->"
 VERDICTS = Path(__file__).parent.parent.parent / "docs" / "verdicts.toml"
 SEEN = """\
-With the demo model, on a processor, through the gateway, `--deep`; tests ask the real engines again. What is not well:
-llama.cpp does not hold this model to the tool that a request names. vLLM without a tool parser refuses tools, and its
-`/v1/responses` hands calls on as text; it guards `/v1` with the key, but not `/tokenize` and `/invocations`; it counts
-no thoughts; and this model fills its JSON with blanks there. The demo model overlooks a number in a long text."""
+With the demo model, through the gateway, `--deep`; llama.cpp and vLLM on a processor, where tests ask them again,
+SGLang on an H200, by hand. What is not well: llama.cpp does not hold this model to the tool that a request names. vLLM
+without a tool parser refuses tools, and its `/v1/responses` hands calls on as text; it guards `/v1` with the key, but
+not `/tokenize` and `/invocations`; it counts no thoughts; and this model fills its JSON with blanks there. SGLang
+without a tool parser hands calls on as text; with one it takes a call that was required without its arguments, and one
+by name with a text in their place; it answers whoever reaches its port, counts thoughts where clients do not look,
+repeats nothing for a seed, and drops images without a word where the model has no eyes; and it had made all tokens
+before it could have noticed that the client had left. The demo model overlooks a number in a long text."""
 INTRODUCTION = """\
 What `stoker verify` asks, in this order. [Verify](verify.md) tells how it is used and what the verdicts mean. Those
 marked deep are asked with `--deep`, or by name. The checks that have `yes` under gate are asked before a service is READY,

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from stoker.errors import StokerError
+from stoker.flows.targets import planned
 from stoker.probes import find, names
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.run import play_probes
@@ -28,8 +29,10 @@ class Gatekeeper:
         """Returns what the plan's probes find, asked within the limit; `say` is told which one is asked."""
         probes = await asyncio.to_thread(gate_probes, plan.gate)  # it imports their files
         places = {probe.name: f"{probe.name}, {number} of {len(probes)}" for number, probe in enumerate(probes, start=1)}
-        key = endpoint.key or self._engine_key
-        target = Target(url=f"http://{endpoint.host}:{endpoint.port}/v1", model=endpoint.model, key=key)
+        target = Target(
+            url=f"http://{endpoint.host}:{endpoint.port}/v1", model=endpoint.model, key=endpoint.key or self._engine_key,
+            parallel=planned(plan, "parallel"),
+        )  # fmt: skip
         view = await play_probes(
             target, probes, self._limit_s, frozenset(plan.gate), _ignore, lambda probe: say(places[probe.name])
         )

@@ -36,7 +36,7 @@ def target_of_service(paths: Paths, service: ServiceView) -> Target:
     plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == service.name), None)
     return Target(
         url=f"{daemon.url}/v1", model=service.model, key=daemon.key,
-        engine_url=service.address, engine_key=engine_key, parallel=_planned(plan, "parallel"),
+        engine_url=service.address, engine_key=engine_key, parallel=planned(plan, "parallel"),
         on_purpose=gateway_host not in LOOPBACK,
     )  # fmt: skip
 
@@ -53,7 +53,7 @@ def _choose(services: Sequence[ServiceView], name: str | None) -> ServiceView:
     )
 
 
-def _planned(plan: Plan | None, neutral: str) -> int | None:
+def planned(plan: Plan | None, neutral: str) -> int | None:
     """Returns a number of the plan, under its neutral name or the engine's; None where it says none."""
     if plan is None or not plan.is_engine:
         return None

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from stoker.errors import WrongUse, near_miss
-from stoker.probes.kit.probe import Probe
+
+if TYPE_CHECKING:  # who only asks for a name shall not wait for what the probes ask with
+    from stoker.probes.kit.probe import Probe
 
 # What the rest depends on comes first; a probe that is not named here comes last.
 ORDER = (

@@ -68,8 +68,9 @@ async def beside(ask: Asker) -> Finding:
         reply = await engine.send_beside(path, None if path in BESIDE_READ else body)
         answered += [path] if reply.status == OK and not reply.problem else []
     if answered:
+        is_open = (await _chat(engine, {})).status == OK
         return degraded(
-            f"{', '.join(answered)} answer without a key: the engine guards /v1 alone",
+            f"{', '.join(answered)} answer without a key: the engine {'asks for none' if is_open else 'guards /v1 alone'}",
             "let clients reach the gateway and not the engine; bind the engine to 127.0.0.1",
         )
     return passed("nothing beside /v1 answers without a key")

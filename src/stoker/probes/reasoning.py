@@ -92,12 +92,17 @@ async def counted(ask: Asker) -> Finding:
     if way is None:
         return NEVER
     answer = await ask.chat(QUESTION, max_tokens=COUNTED_TOKENS, calm=way)
-    details = (answer.completion.usage.completion_tokens_details if answer.completion.usage else None) or {}
-    tokens = details.get("reasoning_tokens")
+    usage = answer.completion.usage
+    tokens = ((usage.completion_tokens_details if usage else None) or {}).get("reasoning_tokens")
     if not answer.thought:
         return degraded("the train of thought comes in no field of its own, so nobody can count it", PARSER)
     if isinstance(tokens, int) and tokens > 0:
         return passed(f"usage counts {tokens} reasoning tokens")
+    if usage and usage.reasoning_tokens:
+        return degraded(
+            f"usage counts {usage.reasoning_tokens} reasoning tokens beside completion_tokens_details, where clients look",
+            "the gateway's filter reasoning-tokens says them there",
+        )
     said = "0" if tokens == 0 else "nothing"
     return degraded(
         f"it thinks, and usage says {said} of reasoning tokens",

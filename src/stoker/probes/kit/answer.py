@@ -68,6 +68,7 @@ class Usage(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     completion_tokens_details: dict[str, Any] | None = None
+    reasoning_tokens: int | None = None  # SGLang's place for it
 
 
 class Completion(msgspec.Struct):

@@ -109,4 +109,5 @@ def _say(foreign: list[Tempted], sent: int, because: str) -> str:
 
 def _form(answer: Answer) -> tuple[object, ...]:
     told = answer.completion
-    return (told.system_fingerprint, (told.id or "").partition("-")[0], len(told.id or ""))
+    prefix, dash, _ = (told.id or "").partition("-")  # SGLang's ids are 32 letters without one
+    return (told.system_fingerprint, prefix if dash else "", len(told.id or ""))

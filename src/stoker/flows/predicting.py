@@ -1,0 +1,182 @@
+"""Predicts speeds: of the rows of a table, of a model that is here, or of one that is only known by name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from stoker.config import DEMO, Config, is_hub_name
+from stoker.engines import names
+from stoker.errors import WrongUse
+from stoker.facts.machine.boxes import THIS, read_box
+from stoker.facts.model.hub import find_snapshot
+from stoker.facts.model.read import read_model
+from stoker.flows.planning import find_wish
+from stoker.plan.engine_choice import LLAMACPP
+from stoker.plan.speed.capacity import Habits
+from stoker.plan.speed.catalog import find_shape
+from stoker.plan.speed.curve import rates_from_mean
+from stoker.plan.speed.from_model import served_of
+from stoker.plan.speed.layout import plan_layout, read_quantisation
+from stoker.plan.speed.memory import MemoryOf, known_memory, memory_of
+from stoker.plan.speed.outlook import Question, predict_speed
+from stoker.plan.speed.prediction import load_fit
+from stoker.plan.speed.speculation import Drafting, expected_length, usual_rates
+from stoker.plan.speed.table import predict_table
+from stoker.plan.speed.work import Served
+from stoker.records import Record, RowsView, SpeedView
+
+STDIN, GGUF = "-", "gguf"
+USUAL_ENGINE = "vllm"
+
+
+class Asking(Record, frozen=True):
+    """What a person asks of `stoker predict`; None is as usual."""
+
+    box: str = THIS
+    engine: str | None = None
+    quantisation: str | None = None
+    bandwidth_gb_s: float | None = None
+    requests: int = 1
+    prompt: int = 1000
+    answer: int = 400
+    measured_tok_s: float | None = None
+    method: str | None = None
+    draft_tokens: int | None = None
+    accept_rates: tuple[float, ...] = ()
+    accept_rate: float | None = None
+    users: int | None = None
+    think_s: float = 20.0
+    boxes: int = 1
+
+
+def predict_rows(path: str) -> RowsView:
+    """Returns the predictions for a table in a file, or from standard input where it is `-`."""
+    return predict_table(_read_text(path), load_fit())
+
+
+def _read_text(path: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except OSError as error:
+        raise WrongUse(f"{path} cannot be read", why=error.strerror or str(error), next_step="name a CSV file") from error
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise WrongUse(
+            f"line {line}, column {column} of {path}: this is no UTF-8 text",
+            why=f"it holds the byte 0x{data[error.start]:02x}", next_step="save it as UTF-8",
+        ) from error  # fmt: skip
+
+
+def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
+    """Returns what is predicted for a model; raises WrongUse where nobody knows it, or what was asked contradicts itself."""
+    served, name, quantisation, has_files = _find_served(target, config, asking)
+    machine, memory = _find_memory(asking, has_files)
+    habits = _habits(asking)
+    question = Question(
+        served=served, requests=asking.requests, prompt=asking.prompt, measured_tok_s=asking.measured_tok_s,
+        method=asking.method, rates=_rates(asking), habits=habits, drafted=_drafted(asking),
+    )  # fmt: skip
+    return predict_speed(question, name, quantisation, machine, memory, load_fit())
+
+
+def _find_served(target: str, config: Config, asking: Asking) -> tuple[Served, str, str, bool]:
+    """Returns what is served, its name and quantisation, and whether its files are here."""
+    if asking.engine is not None and asking.engine not in names():
+        raise WrongUse(f"there is no engine called `{asking.engine}`", next_step=f"choose one of {', '.join(names())}")
+    if not _is_here(target, config):
+        return (*_by_name(target, asking), False)
+    wish = find_wish(target, config)
+    if not wish.model:
+        raise WrongUse(f"{target} runs a command, and nothing tells which model it serves", next_step="name the model")
+    model = read_model(Path(wish.model))
+    if asking.quantisation:
+        model = msgspec.structs.replace(model, quantisation=asking.quantisation)
+    chosen = asking.engine or (wish.engine if wish.engine in names() else None)
+    served = served_of(model, chosen or (LLAMACPP if model.format == GGUF else USUAL_ENGINE))
+    if served is None:
+        raise WrongUse(f"{target} does not tell how many parameters it has", next_step="see what is missing: `stoker check`")
+    return served, model.name, model.quantisation or "", True
+
+
+def _is_here(target: str, config: Config) -> bool:
+    if target in config.services or target == DEMO or Path(target).exists():
+        return True
+    return is_hub_name(target, Path.cwd()) and find_snapshot(target, os.environ) is not None
+
+
+def _by_name(name: str, asking: Asking) -> tuple[Served, str, str]:
+    shape = find_shape(name)
+    if shape is None:
+        raise WrongUse(
+            f"{name} is no service, no file, and no model that is known by name",
+            why="neither the list of published models nor a size in the name tells how much a token has to read",
+            next_step="name a folder or GGUF file, or write its size into the name, such as mine-27b or mine-35b-a3b",
+        )
+    quantisation = asking.quantisation or (name if read_quantisation(name) else "")
+    engine = asking.engine or (LLAMACPP if GGUF in name.lower() else USUAL_ENGINE)
+    return Served(shape, plan_layout(shape, quantisation, engine, None), engine), name, quantisation
+
+
+def _find_memory(asking: Asking, has_files: bool) -> tuple[str, MemoryOf]:
+    """Returns the machine and its memory: this one where the files are here and it is known, else the one of the fit."""
+    machine = read_box(asking.box)
+    memory = memory_of(machine)
+    name = machine.gpus[0].name if machine.gpus else "a machine without a GPU"
+    if memory is None and asking.box == THIS and not has_files and asking.bandwidth_gb_s is None:
+        memory = known_memory()[0]
+        name = memory.gpu
+    if asking.bandwidth_gb_s is not None:
+        fitted = memory is not None and memory.fitted
+        return name, MemoryOf(name, asking.bandwidth_gb_s, "as you said", fitted)
+    if memory is None:
+        raise WrongUse(
+            f"the memory's bandwidth of {name} is not known",
+            next_step="say it (--bandwidth 60 for 60 GB/s), or predict for another machine (--on gb10)",
+        )
+    return name, memory
+
+
+def _rates(asking: Asking) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    if asking.method is None:
+        return ()
+    if asking.accept_rates:
+        return (("as given", asking.accept_rates),)
+    if asking.accept_rate is not None:
+        if asking.draft_tokens is None:
+            raise WrongUse(
+                "an accept rate says little without the number of draft tokens",
+                next_step="add --draft-tokens, the number with which it was measured",
+            )
+        return (("as given", tuple(rates_from_mean(asking.accept_rate, asking.draft_tokens))),)
+    rates = load_fit().first_rates
+    return tuple(
+        (content, tuple(usual_rates(asking.method, asking.draft_tokens, content, rates))) for content in ("code", "prose")
+    )
+
+
+def _drafted(asking: Asking) -> Drafting | None:
+    found = _rates(asking)
+    if asking.method is None or not found:
+        return None
+    rates = found[0][1]
+    count = min(asking.draft_tokens or len(rates), len(rates))
+    return Drafting(asking.method, count, expected_length(rates[:count]))
+
+
+def _habits(asking: Asking) -> tuple[Habits, ...]:
+    if asking.users is None:
+        return ()
+    counts = sorted({1, *(2**power for power in range(1, 12) if 2**power < asking.users), asking.users})
+    return tuple(
+        Habits(
+            users=count, think_s=asking.think_s, prompt=asking.prompt, answer=asking.answer, boxes=min(asking.boxes, count)
+        )
+        for count in counts
+    )

@@ -1,0 +1,1 @@
+"""Fits the factors of `stoker.plan.speed` to published measurements."""
