@@ -25,12 +25,16 @@ OTHERS = 1.02  # share of generated tokens above ours from which somebody else m
 
 
 class Bench(NamedTuple):
-    """What measuring needs: the server, connections to it, the machine where it is this one, and who counts texts."""
+    """What measuring needs: the server, connections to it, the machine where it is this one, and who counts texts.
+
+    `is_stopped` tells that somebody wants it to end now.
+    """
 
     server: Server
     lines: Lines
     watch: MachineWatch | None
     count_text: CountText | None
+    is_stopped: Callable[[], bool] = lambda: False
 
 
 class Repeated(NamedTuple):
