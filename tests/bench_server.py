@@ -82,7 +82,7 @@ class Server:
         """Accepts until it is over."""
         with contextlib.ExitStack() as threads:
             while not self.over.is_set():
-                with contextlib.suppress(TimeoutError):
+                with contextlib.suppress(OSError):  # nobody came for a while, or a play has closed it
                     connection, _ = self.socket.accept()
                     thread = threading.Thread(target=self.talk, args=(connection,))
                     thread.start()

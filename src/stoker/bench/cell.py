@@ -18,7 +18,7 @@ from stoker.bench.figures import answered, figures_of, itl_token_s
 from stoker.bench.intervals import LEAST_VALUES, is_as_narrow_as, median_of
 from stoker.bench.machine import join_seen
 from stoker.bench.player import Rules
-from stoker.bench.repeat import Bench, Repeated, measure
+from stoker.bench.repeat import Bench, Repeated, measure, warm_up
 from stoker.bench.series import make_series
 from stoker.bench.speculation import join_speculation
 from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended
@@ -147,7 +147,8 @@ class _Measuring:
         most = 1 if is_warmup and self._cell.load.arrivals != "closed" else self._cell.load.concurrency
         follow = self._composer.follow if self._cell.turns > 1 else None
         rules = Rules(self._settings.silence_s, most, None, self._bench.is_stopped)
-        return measure(self._bench, jobs, min(self._opened(), len(jobs)), rules, follow)
+        how = warm_up if is_warmup else measure
+        return how(self._bench, jobs, min(self._opened(), len(jobs)), rules, follow)
 
     def _opened(self) -> int:
         return self._cell.load.concurrency or OPENED_FOR_ARRIVALS
