@@ -222,5 +222,5 @@ def heat_map(cells: Sequence[CellResult], name: str, title: str) -> HeatMap | No
     }  # fmt: skip
     words = tuple(f"pp{prompt}{'' if new is None else f' tg{new}'} @ d{depth}" for depth, prompt, new in rows)
     values = tuple(tuple(found.get((*row, column)) for column in columns) for row in rows)
-    heading = f"{title}, {RATES[rate].rpartition(', ')[2]}" if name == "rate" else title
+    heading = RATES[rate].capitalize() if name == "rate" else title
     return HeatMap(f"map-{name}", heading, "load", tuple(columns), words, values) if found else None

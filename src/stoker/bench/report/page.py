@@ -42,7 +42,8 @@ def render_page(run: BenchRun) -> str:
             *_facts(run), *_doubts(run.cells), '<main id="charts"></main>', *(_map(one) for one in pictures.heat_maps),
             *_table(run.cells), *_footer(),
             f'<script type="application/json" id="data">{data}</script>',
-            f"<!-- uPlot:\n{_asset('LICENSE.uPlot')}-->", f"<script>{_asset('uPlot.iife.min.js')}</script>", f"<script>{_asset('report.js')}</script>",
+            f"<!-- uPlot:\n{_asset('LICENSE.uPlot')}-->", f"<script>{_asset('uPlot.iife.min.js')}</script>",
+            f"<script>{_asset('report.js')}</script>",
             "</body>", "</html>", "",
         )
     )  # fmt: skip
