@@ -258,7 +258,11 @@ def test_down_of_what_a_switch_is_about_to_start_is_not_undone(home: Home) -> No
     view = begin_switch(home, "b")
     home.run("down", "b")
     ended = end_of(home, view)
-    assert (ended.outcome, ended.why) == ("failed", "b was asked to stop meanwhile")
+    # The second where the cool-down was over before the word came.
+    assert (ended.outcome, ended.why) in [
+        ("failed", "b was asked to stop meanwhile"),
+        ("failed", "b is STOPPED: you asked for it"),
+    ]
     assert alive(home) == set()
 
 
