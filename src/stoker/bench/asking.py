@@ -40,6 +40,11 @@ class Asker:
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
 
+    def keep_none(self) -> None:
+        """Keeps no connection from now on, for a server that holds a thread for each."""
+        self._lines.reuses = False
+        self._lines.poll(0.0)
+
     def close(self) -> None:
         """Closes its connections."""
         self._lines.close()

@@ -193,7 +193,7 @@ class _Playing:
             self._lines.drop(line)
             return
         self._lines.give_back(line, keeps_alive=exchange.keeps_alive and not exchange.problem)
-        if not self._lines.reuses and exchange.job.due_s is None:
+        if not self._lines.reuses and exchange.job.due_s is None and self._next() is not None:
             self._lines.open_more(1)
         self._end(exchange)
 

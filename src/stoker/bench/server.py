@@ -39,6 +39,8 @@ NO_CACHE: dict[str | None, Body] = {"llamacpp": {"cache_prompt": False}}
 class Server(NamedTuple):
     """Who is measured: `extra` goes into every chat, `tokenizes` where its `/tokenize` answers.
 
+    `reuses`: connections may be kept; llama.cpp holds one of its few threads for each.
+
     `chat` asks under `/v1`, `root` beside it, `engine` the engine's own pages; None where those cannot be reached.
     """
 
@@ -50,12 +52,7 @@ class Server(NamedTuple):
     context_tokens: int | None
     tokenizes: bool
     extra: Body
-
-    @property
-    def reuses(self) -> bool:
-        """Tells whether connections may be kept: llama.cpp holds one of its few threads for each."""
-        is_direct = self.target.engine_url is None or self.target.url.startswith(self.target.engine_url)
-        return not is_direct or self.engine is None or find(self.engine).reuses_connections
+    reuses: bool
 
     def counters(self) -> Counters | None:
         """Returns what the engine has counted so far; None where it does not tell."""
@@ -81,13 +78,19 @@ def meet(target: Target, known_engine: str | None = None) -> Server:
     listed = _listed(chat, target.model)
     engine = known_engine or (counters.engine if counters else _owner(listed))
     context = target.context_tokens or _context(listed)
+    is_direct = target.engine_url is None or target.url.startswith(target.engine_url)
+    reuses = not is_direct or engine is None or find(engine).reuses_connections
+    if engine is not None and not find(engine).reuses_connections:
+        for asker in {engine_asker, *((chat, root) if is_direct else ())}:
+            asker.keep_none()
     try:
         extra = _ask_hello(chat, target, engine)
     except StokerError:
         for asker in {chat, root, engine_asker}:
             asker.close()
         raise
-    return Server(target, chat, root, engine_asker, engine, context, _tokenizes(root, target.model), extra)
+    tokenizes = _tokenizes(root, target.model)
+    return Server(target, chat, root, engine_asker, engine, context, tokenizes, extra, reuses)
 
 
 def _listed(chat: Asker, model: str) -> Body:
