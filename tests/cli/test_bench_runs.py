@@ -104,3 +104,25 @@ def test_control_characters_of_others_do_not_reach_the_terminal(home: Home) -> N
     home.run("bench", "import", str(file))
     for words in (("bench", "list"), ("bench", "show")):
         assert "\x1b" not in home.run(*words).stdout
+
+
+def test_two_runs_are_compared_with_what_differs_first(home: Home) -> None:
+    keep(home, "llama-benchy/loads.json", "--machine", "spark-1")
+    keep(home, "llama-benchy/loads.json", "--machine", "spark-2")
+    told = home.run("bench", "compare", "1", "2").stdout
+    assert told.index("machine") < told.index("pp128 tg16, c4")
+    assert "no difference seen (between" in told
+    assert "too few repeats to tell" in told
+    comparison = home.json("bench", "compare", "1", "last")
+    assert comparison["differences"] == [{"what": "machine", "a": "spark-1", "b": "spark-2"}]
+
+
+def test_a_run_is_compared_with_what_others_published(home: Home) -> None:
+    told = home.run("bench", "compare", "published:qwen3.6-27b-fp8-ngram", "published:qwen3.6-27b-nvfp4-mtp").stdout
+    assert "--speculative-algorithm" in told
+    # The report itself says +84, +42, +90 and +130 %.
+    rates = [line.split("decode t/s all")[1].split()[2] for line in told.splitlines() if "decode t/s all" in line]
+    assert [rates[place] for place in (0, 1, 4, 5)] == ["+83", "+42", "+90", "+130"]
+    assert "(means): one of the two gives no values" in told
+    keep(home, "vllm/plain.json")
+    assert "No cell was asked of both" in home.run("bench", "compare", "published:gemma4-fp8", "last").stdout

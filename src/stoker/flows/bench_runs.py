@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from stoker.bench.comparing.compare import compare
 from stoker.bench.formats.llama_benchy_out import expressible, render_csv, render_json, render_markdown, what_it_cannot_say
 from stoker.bench.formats.own import render_own
 from stoker.bench.formats.read import read_results
@@ -16,7 +17,7 @@ from stoker.config import Paths
 from stoker.errors import Refused, StokerError, WrongUse, near_miss
 from stoker.flows.ownership import make_state_folder
 from stoker.flows.reading import read_text
-from stoker.records import BenchRun, BenchRunLine, KeptRun
+from stoker.records import BenchRun, BenchRunLine, Comparison, KeptRun
 from stoker.store.bench import BenchStore, read_bench_lines, read_bench_run
 
 MOST_BYTES = 256 * 1024**2
@@ -79,6 +80,11 @@ def import_results(paths: Paths, file: Path, model: str | None = None, machine: 
     with closing(BenchStore(paths.bench_database)) as store:
         number = store.write(run)
     return read_bench_run(paths.bench_database, number)
+
+
+def compare_runs(paths: Paths, a: str, b: str, *, all_figures: bool = False) -> Comparison:
+    """Returns how run b differs from run a; raises WrongUse where there is no such run."""
+    return compare(find_run(paths, a).run, find_run(paths, b).run, all_figures=all_figures)
 
 
 def without_requests(kept: KeptRun) -> KeptRun:
