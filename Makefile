@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: up test test-engines test-clients test-faults check lint types layers docs docs-check bench bench-gateway soak clean
+.PHONY: up test test-engines test-clients test-faults check lint types layers docs docs-check bench bench-gateway bench-accuracy soak clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -62,6 +62,12 @@ bench-gateway: $(VENV)/.dev
 	@PATH="$$(tools/make-peers):$$PATH"; export PATH; \
 	$(BIN)/python -m benchmarks.gateway --write docs/measured/gateway.md && \
 	$(BIN)/python -m benchmarks.gateway.behaviour --write docs/measured/gateway.md
+
+# How truly `stoker bench` measures, beside the peers in TOOLS ("--tool llama-benchy=/opt/lb/bin/llama-benchy ..." and a
+# --tokenizer folder); nothing else should run meanwhile. Ours alone takes five minutes.
+TOOLS ?=
+bench-accuracy: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.bench_accuracy --write docs/measured/bench.md $(TOOLS)
 
 # An hour of streams, departures and switches; nothing may be wrong, lost or leaked. MINUTES=3 for a try.
 MINUTES ?= 60

@@ -63,6 +63,7 @@ class Service:
         """Lets it answer nothing any more, with its socket open."""
         assert self._running is not None
         self._running.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._running.pid, os.WSTOPPED | os.WNOWAIT)
 
     def end(self) -> None:
         """Ends it as a crash would; containers live on."""

@@ -113,6 +113,7 @@ class Home:
     def await_state(self, name: str, *states: State) -> ServiceView:
         """Waits until a service is in one of the states."""
         end = time.monotonic() + self.limit_s
+        wait_for(f"{name} to be known", lambda: any(one.name == name for one in self.daemon.status().services))
         view = self.service(name)
         while view.state not in states:
             assert time.monotonic() < end, f"{name} is {view.state} ({view.why}), not {states}"

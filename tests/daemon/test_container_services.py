@@ -38,7 +38,7 @@ def test_a_service_in_a_container_is_served_taken_back_and_ended(home: Home, con
     home.kill_daemon()
     assert containers.names() == ["stoker-boxed"]
     assert home.json("up", "boxed")["pid"] == view["pid"], "the same container was taken back"
-    assert "listening" in home.run("logs", "boxed").stdout
+    assert "listening" in home.run("logs", "boxed", "--lines", "1000").stdout
     home.run("down", "boxed")
     assert containers.names() == []
     assert home.service("boxed").state is State.STOPPED

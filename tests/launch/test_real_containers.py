@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,10 @@ class Podman:
 
 
 @pytest.fixture(scope="module")
-def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
-    folder = tmp_path_factory.mktemp("podman")
+def podman() -> Iterator[Podman]:
+    folder = Path(
+        tempfile.mkdtemp()
+    )  # podman refuses a place of over 50 letters, and pytest's is as long as its process's name
     yield Podman(folder)
     shutil.rmtree(folder, ignore_errors=True)
 

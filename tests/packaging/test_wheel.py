@@ -37,6 +37,9 @@ def test_the_wheel_is_small_and_holds_only_the_ggufs_of_the_demo(wheel: Path) ->
     assert any(name.endswith("rules/data/sglang/attention.toml") for name in names)
     assert any(name.endswith("facts/engine/catalogs/vllm/0.26.0.json") for name in names)
     assert any(name.endswith("facts/machine/boxes/gb10.json") for name in names)
+    for name in ("uPlot.iife.min.js", "uPlot.min.css", "LICENSE.uPlot", "report.js", "report.css"):
+        assert f"stoker/bench/report/assets/{name}" in names
+    assert {"stoker/bench/published/data/runs.toml", "stoker/bench/published/data/cells.csv"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 

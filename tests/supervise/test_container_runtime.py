@@ -94,7 +94,12 @@ def test_a_container_killed_or_removed_from_outside_is_told(home: ContainerHome)
 
 
 def test_the_next_daemon_takes_a_container_over_and_its_log_is_whole(home: ContainerHome) -> None:
-    count = "i=0; while [ $i -lt 60 ]; do echo line $i; echo err $i >&2; i=$((i+1)); /usr/bin/sleep 0.03; done; exit 5"
+    # The second half is not written before the next daemon has it.
+    halt = "[ $i -ne 31 ] || until [ $taken ]; do /usr/bin/sleep 0.03; done"
+    count = (
+        "taken=; trap taken=1 USR1; i=0; while [ $i -lt 60 ]; "
+        f"do {halt}; echo line $i; echo err $i >&2; i=$((i+1)); /usr/bin/sleep 0.03; done; exit 5"
+    )
 
     async def first() -> None:
         running = await home.start(count)
@@ -116,6 +121,7 @@ def test_the_next_daemon_takes_a_container_over_and_its_log_is_whole(home: Conta
         running = await home.runtime().find(home.saved[-1])
         assert running is not None
         assert running.pid == home.saved[-1].pid
+        await asyncio.to_thread(home.podman, "kill", "--signal", "USR1", "stoker-small")
         assert await running.wait() == "exit code 5"
         assert await home.runtime().stop(running, GRACE_S, KILL_LIMIT_S) == ""
 

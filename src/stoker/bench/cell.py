@@ -18,7 +18,7 @@ from stoker.bench.figures import answered, figures_of, itl_token_s
 from stoker.bench.intervals import LEAST_VALUES, is_as_narrow_as, median_of
 from stoker.bench.machine import join_seen
 from stoker.bench.player import Rules
-from stoker.bench.repeat import Bench, Repeated, measure
+from stoker.bench.repeat import Bench, Repeated, measure, warm_up
 from stoker.bench.series import make_series
 from stoker.bench.speculation import join_speculation
 from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended
@@ -65,13 +65,10 @@ class _Measuring:
         self._failed_in_a_row = 0
 
     def run(self) -> CellResult:
-        warmups = 0
-        try:
-            warmups = self._warm_up()
-            ended = self._soak() if self._settings.soak_s is not None else self._repeat()
-        except KeyboardInterrupt:
-            ended = "interrupted"
-        return self._result(warmups, ended)
+        warmups = self._warm_up()
+        if self._bench.is_stopped():
+            return self._result(warmups, "interrupted")
+        return self._result(warmups, self._soak() if self._settings.soak_s is not None else self._repeat())
 
     # Warming up.
 
@@ -81,11 +78,9 @@ class _Measuring:
         for number in range(1, MOST_WARMUPS + 1):
             self._tell(f"warming up, {number}")
             seen = self._play(self._orders(is_warmup=True), is_warmup=True)
-            if not seen.is_whole:
-                raise KeyboardInterrupt
             now = _middles(seen.repeat)
             spent = (time.perf_counter() - self._begun_s) / self._settings.budget_s
-            if not now or _agree(before, now) or spent > WARMUP_SHARE:
+            if not now or _agree(before, now) or spent > WARMUP_SHARE or not seen.is_whole:
                 return number
             before = now
         return MOST_WARMUPS
@@ -127,7 +122,7 @@ class _Measuring:
             most = int((load.rate_per_s or 1.0) * (self._settings.soak_s or 0.0)) + 1
             due = due_times_s(load, most, f"{self._settings.seed}:soak")
             jobs = (self._composer.jobs([self._order()._replace(due_s=one)])[0] for one in due)
-        rules = Rules(self._settings.silence_s, load.concurrency, self._settings.soak_s)
+        rules = Rules(self._settings.silence_s, load.concurrency, self._settings.soak_s, self._bench.is_stopped)
         seen = measure(self._bench, jobs, self._opened(), rules)
         self._kept.append(seen)
         return "budget" if seen.is_whole else "interrupted"
@@ -151,8 +146,9 @@ class _Measuring:
         jobs = self._composer.jobs(orders)
         most = 1 if is_warmup and self._cell.load.arrivals != "closed" else self._cell.load.concurrency
         follow = self._composer.follow if self._cell.turns > 1 else None
-        rules = Rules(self._settings.silence_s, most)
-        return measure(self._bench, jobs, min(self._opened(), len(jobs)), rules, follow)
+        rules = Rules(self._settings.silence_s, most, None, self._bench.is_stopped)
+        how = warm_up if is_warmup else measure
+        return how(self._bench, jobs, min(self._opened(), len(jobs)), rules, follow)
 
     def _opened(self) -> int:
         return self._cell.load.concurrency or OPENED_FOR_ARRIVALS

@@ -44,11 +44,15 @@ class Played(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How to play: `most` at once (None: no bound), nothing begun after `for_s`, given up after `silence_s` of silence."""
+    """How to play: `most` at once (None: no bound), nothing begun after `for_s`, given up after `silence_s` of silence.
+
+    `is_stopped` tells that somebody wants it to end now.
+    """
 
     silence_s: float
     most: int | None = None
     for_s: float | None = None
+    is_stopped: Callable[[], bool] = lambda: False
 
 
 def play(lines: Lines, jobs: Iterable[Job], rules: Rules, follow: Follow | None = None, tell: Tell | None = None) -> Played:
@@ -71,11 +75,9 @@ class _Playing:
         began_at, cpu_s = time.time(), time.process_time()
         self._began_s = time.perf_counter()
         is_whole = True
-        try:
-            while not self._is_over():
-                self._turn()
-        except KeyboardInterrupt:
-            is_whole = False
+        while is_whole and not self._is_over():
+            self._turn()
+            is_whole = not self._rules.is_stopped()
         for line, _ in self._under_way.values():
             self._lines.drop(line)
         took_s = time.perf_counter() - self._began_s

@@ -22,6 +22,7 @@ SEPARATOR = "\n---\n"
 PIECE = re.compile(r"\s*\S+")
 HEAD_WORDS = 6
 MOST_LOOKS = 12
+FAR_OFF, LEAST_SLOPE = 2.0, 0.1
 BYTES_PER_TOKEN = 4  # of English text with the vocabularies in use; only where nothing else tells
 FILLERS = (" a", ".", " I", "e", " of", ",")
 
@@ -119,23 +120,37 @@ def fit(passage: Passage, target: int, start: float, count_of: Callable[[str], i
     `count_of` tells the tokens of the messages with a text; it is asked some three times. `start` is a first estimate.
     """
     low, low_tokens, high = 0, None, None
-    pieces = passage.place(start)
+    pieces, slope, before = passage.place(start), 1.0, None
     for _ in range(MOST_LOOKS):
-        tokens = count_of(passage.text(pieces))
+        tokens, estimate = count_of(passage.text(pieces)), passage.estimate(pieces)
         if tokens == target:
-            return Fitted(passage.text(pieces), tokens, pieces, "", passage.estimate(pieces))
+            return Fitted(passage.text(pieces), tokens, pieces, "", estimate)
+        slope = _slope(slope, before, (estimate, tokens))
+        before = estimate, tokens
         low, low_tokens, high = (pieces, tokens, high) if tokens < target else (low, low_tokens, pieces)
         if high is not None and high - low <= 1:
             break
-        pieces = max(low + 1, passage.place(passage.estimate(pieces) + target - tokens))
+        pieces = max(low + 1, passage.place(estimate + (target - tokens) / slope))
         pieces = pieces if high is None else min(high - 1, pieces)
     known = count_of(passage.text(low)) if low_tokens is None else low_tokens
     return _fill(passage, low, known, target, count_of)
 
 
+def _slope(slope: float, before: tuple[float, int] | None, now: tuple[float, int]) -> float:
+    """Returns how many tokens one token of an estimate is: by the last two looks, or by the first where it was far off."""
+    if before is None:
+        share = now[1] / max(now[0], 1.0)
+        return share if not 1 / FAR_OFF < share < FAR_OFF else slope
+    return max(LEAST_SLOPE, (now[1] - before[1]) / (now[0] - before[0])) if now[0] != before[0] else slope
+
+
 def _fill(passage: Passage, pieces: int, tokens: int, target: int, count_of: Callable[[str], int]) -> Fitted:
     """Fills the few tokens that no further word fits into."""
     text, filler = passage.text(pieces), ""
+    if target - tokens > 1:
+        each = max(1, count_of(text + FILLERS[0]) - tokens)
+        much = FILLERS[0] * ((target - tokens) // each)
+        filler, tokens = (much, told) if (told := count_of(text + much)) <= target else (filler, tokens)
     for _ in range(MOST_LOOKS if tokens < target else 0):
         more = next(((one, told) for one in FILLERS if tokens < (told := count_of(text + filler + one)) <= target), None)
         if more is None:

@@ -21,16 +21,21 @@ from stoker.records import BenchRepeat, ClientSeen, RequestSeen, SpeculationSeen
 
 SETTLE_S = 1.0  # vLLM's and SGLang's counters move up to some tenths of a second after the answer
 LOOK_S = 0.02
+WARMUPS_READ = 16
 OTHERS = 1.02  # share of generated tokens above ours from which somebody else must have asked too
 
 
 class Bench(NamedTuple):
-    """What measuring needs: the server, connections to it, the machine where it is this one, and who counts texts."""
+    """What measuring needs: the server, connections to it, the machine where it is this one, and who counts texts.
+
+    `is_stopped` tells that somebody wants it to end now.
+    """
 
     server: Server
     lines: Lines
     watch: MachineWatch | None
     count_text: CountText | None
+    is_stopped: Callable[[], bool] = lambda: False
 
 
 class Repeated(NamedTuple):
@@ -39,6 +44,14 @@ class Repeated(NamedTuple):
     repeat: BenchRepeat
     doubts: tuple[str, ...]
     is_whole: bool
+
+
+def warm_up(bench: Bench, jobs: Iterable[Job], opened: int, rules: Rules, follow: Follow | None = None) -> Repeated:
+    """Plays jobs that count for nothing, and reads some of their answers: enough to see whether it is warm."""
+    bench.lines.open(opened)
+    played = play(bench.lines, jobs, rules, follow)
+    requests = tuple(one.seen for one in _read_all(bench, played._replace(exchanges=played.exchanges[:WARMUPS_READ])))
+    return Repeated(BenchRepeat(played.began_at, played.took_s, requests), (), played.is_whole)
 
 
 def measure(bench: Bench, jobs: Iterable[Job], opened: int, rules: Rules, follow: Follow | None = None) -> Repeated:

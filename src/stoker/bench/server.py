@@ -81,7 +81,12 @@ def meet(target: Target, known_engine: str | None = None) -> Server:
     listed = _listed(chat, target.model)
     engine = known_engine or (counters.engine if counters else _owner(listed))
     context = target.context_tokens or _context(listed)
-    extra = _ask_hello(chat, target, engine)
+    try:
+        extra = _ask_hello(chat, target, engine)
+    except StokerError:
+        for asker in {chat, root, engine_asker}:
+            asker.close()
+        raise
     return Server(target, chat, root, engine_asker, engine, context, _tokenizes(root, target.model), extra)
 
 

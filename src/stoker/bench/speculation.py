@@ -33,8 +33,10 @@ def speculation_between(before: Counters | None, after: Counters | None) -> Spec
             f"counters of {after.engine}", None, None, calls, None, grown.get("generated_tokens_total", 0) / calls
         )
     drafted, accepted, steps = (grown.get(name) for name in ("draft_tokens_total", "accepted_tokens_total", "drafts_total"))
-    if not drafted or accepted is None or not steps:
+    if drafted is None or accepted is None or steps is None or not after.totals["draft_tokens_total"]:
         return None
+    if not steps:
+        return SpeculationSeen(f"counters of {after.engine}", drafted, accepted, 0, None, None)
     places = _by_position(before.by_position, after.by_position, steps)
     return make_speculation(f"counters of {after.engine}", drafted, accepted, steps, places)
 

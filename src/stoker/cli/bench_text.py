@@ -16,6 +16,7 @@ from stoker.flows.bench import Wanted
 from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, CellResult, SpeculationSeen
 
 UNKNOWN = "-"
+POSITIONS = 8  # shown of those that drafts may have; n-grams propose 48
 MEAN = "*"  # behind what another tool gives as a mean alone
 # In the order of the tables that people compare: the cell, then what was seen of it.
 HEADINGS = ("pp", "tg", "depth", "load", "TTFT", "prefill t/s", "ms/token", "t/s each", "t/s all", "accept", "runs")
@@ -111,7 +112,7 @@ def load_text(load: BenchLoad) -> str:
 def brief(result: CellResult) -> str:
     """Returns a cell's figures in a line."""
     failed = f", {result.failed} of {result.asked} failed" if result.failed else ""
-    each, total = figure_of(result, "request_decode_tps"), figure_of(result, "total_e2e_tps")
+    each, total = figure_of(result, "request_decode_tps"), figure_of(result, "total_decode_tps")
     return f"TTFT {_ms(figure_of(result, 'ttft_s'))} ms, {_number(each)} tok/s each, {_number(total)} in all{failed}"
 
 
@@ -126,18 +127,27 @@ def _table(results: Sequence[CellResult]) -> str:
     for heading, (other, name) in INSTEAD.items():
         if not any(figure_of(one, OWN[heading]) for one in results) and any(figure_of(one, name) for one in results):
             headings[HEADINGS.index(heading)], names[heading] = other, name
-    return table(tuple(headings), [_row(one, names) for one in results])
+    if has_good := any(figure_of(one, "goodput_share") for one in results):
+        headings.insert(-1, "good")
+    return table(tuple(headings), [_row(one, names, has_good=has_good) for one in results])
 
 
-def _row(result: CellResult, names: Mapping[str, str]) -> tuple[str, ...]:
+def _row(result: CellResult, names: Mapping[str, str], *, has_good: bool) -> tuple[str, ...]:
     cell = result.cell
     runs = (str(len(result.repeats)) if result.repeats else UNKNOWN) + ("!" if result.warnings else "")
     return (
         str(cell.prompt_tokens), _new_tokens(cell), str(cell.depth_tokens), load_text(cell.load),
         _ms(figure_of(result, "ttft_s"), " ms"), _number(figure_of(result, names["prefill t/s"])),
         _ms(figure_of(result, "itl_token_s")), _number(figure_of(result, "request_decode_tps")),
-        _number(figure_of(result, names["t/s all"])), _speculation(result.speculation), runs,
+        _number(figure_of(result, names["t/s all"])), _speculation(result.speculation),
+        *([_good(result)] if has_good else []), runs,
     )  # fmt: skip
+
+
+def _good(result: CellResult) -> str:
+    """Returns how many requests kept the limits."""
+    found = figure_of(result, "goodput_share")
+    return UNKNOWN if found is None else f"{100 * found.median:.0f} %"
 
 
 def _number(figure: BenchFigure | None) -> str:
@@ -173,7 +183,8 @@ def _said(results: Sequence[CellResult]) -> list[str]:
         texts = [*result.warnings, *(f"{times} times: {text}" for text, times in result.errors)]
         lines += [click.style(line, fg="yellow") for text in texts for line in wrapped(text, first, "    ")]
         if result.speculation and result.speculation.accept_rate_by_position:
-            shares = ", ".join(f"{100 * one:.0f}" for one in result.speculation.accept_rate_by_position)
+            known = result.speculation.accept_rate_by_position
+            shares = ", ".join(f"{100 * one:.0f}" for one in known[:POSITIONS]) + (", ..." if len(known) > POSITIONS else "")
             lines.append(f"  {cell_text(result.cell)}: accepted by position {shares} % ({result.speculation.source})")
     return lines
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -56,7 +58,7 @@ def bench(wanted: Wanted, live: Live) -> BenchRun:
         stack.callback(server.close)
         measure = Measure(server, wanted.tokenizer)
         _refuse(wanted.cells, server, measure)
-        tools = _tools(server, measure, stack)
+        tools = _tools(server, measure, stack)._replace(is_stopped=stack.enter_context(_stopping()))
         results = _measure_all(wanted, tools, measure, live)
         subject = _subject(wanted, server)
     return BenchRun(
@@ -64,6 +66,26 @@ def bench(wanted: Wanted, live: Live) -> BenchRun:
         seed=wanted.settings.seed, is_whole=len(results) == len(wanted.cells) and all(one.is_whole for one in results),
         subject=subject, cells=tuple(results), words=wanted.words, slo=wanted.settings.slo, knees=find_knees(results),
     )  # fmt: skip
+
+
+@contextmanager
+def _stopping() -> Iterator[Callable[[], bool]]:
+    """Makes the first Ctrl-C a wish to stop, which is looked for now and then, and the second one the end at once."""
+    pressed: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(number: int, frame: object) -> None:
+        pressed.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # only the main thread is told of signals
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _refuse(cells: Sequence[BenchCell], server: Server, measure: Measure) -> None:

@@ -19,7 +19,8 @@ def choose_service(service: str | None, *, direct: bool) -> tuple[Target, BenchS
     view = choose_running(paths, service)
     target = target_of_service(paths, view)
     plan = next((one.plan for one in read_saved(paths.database) if one.plan.service == view.name), None)
-    return (_past_the_gateway(target) if direct else target), _subject(view, plan, target)
+    chosen = _past_the_gateway(target) if direct else target
+    return chosen, _subject(view, plan, chosen)
 
 
 def _past_the_gateway(target: Target) -> Target:

@@ -10,9 +10,9 @@ import msgspec
 
 from stoker.bench.comparing.cells import Pair, are_pairs, doubts_of_cells, pair_cells
 from stoker.bench.comparing.permutation import (
-    LEAST_PAIRS,
     LEVEL,
     Null,
+    are_pairs_enough,
     holm,
     least_p,
     null_of,
@@ -28,7 +28,8 @@ from stoker.bench.intervals import LEAST_VALUES, median_of
 from stoker.records import BenchCell, BenchFigure, BenchRun, CellChange, CellResult, ChangeVerdict, Comparison, FigureChange
 
 # What people decide by, in the order of the tables; the rest only where it is asked for.
-CHIEF = ("ttft_s", "prefill_tps", "request_decode_tps", "total_e2e_tps", "total_decode_tps", "accept_rate", "accept_length")
+TOTAL, DECODE_TOTAL = "total_e2e_tps", "total_decode_tps"
+CHIEF = ("ttft_s", "prefill_tps", "request_decode_tps", TOTAL, DECODE_TOTAL, "accept_rate", "accept_length")
 
 
 OF_SPECULATION = ("accept_rate", "accept_length")  # which other tools tell of a whole cell
@@ -47,11 +48,12 @@ class Measured(NamedTuple):
 def compare(a: BenchRun, b: BenchRun, *, all_figures: bool = False) -> Comparison:
     """Returns how b differs from a."""
     pairs = pair_cells(a.cells, b.cells)
-    names = _names(pairs) if all_figures else list(CHIEF)
+    names = _names(pairs) if all_figures else _chief(pairs)
     judged: defaultdict[int, list[FigureChange]] = defaultdict(list)
     overall: list[FigureChange] = []
     for name in names:
-        measured = [found for place, pair in enumerate(pairs) if (found := _measure(a, b, pair, place, name)) is not None]
+        found = (_measure(a, b, pairs, place, name) for place in range(len(pairs)))
+        measured = [one for one in found if one is not None]
         for place, change in _judge(measured):
             judged[place].append(change)
         overall += _over_all(name, measured)
@@ -65,6 +67,12 @@ def compare(a: BenchRun, b: BenchRun, *, all_figures: bool = False) -> Compariso
         _plain(a), _plain(b), differences_of_runs(a, b), (*_doubts_of_runs(a, b), *shared), cells, tuple(overall),
         _only(a, [one for one, _ in pairs]), _only(b, [other for _, other in pairs]),
     )  # fmt: skip
+
+
+def _chief(pairs: Sequence[Pair]) -> list[str]:
+    """Returns the figures of the tables; the total while decoding only where the total from end to end is not known."""
+    has_total = any(find_figure(one, TOTAL) and find_figure(other, TOTAL) for one, other in pairs)
+    return [name for name in CHIEF if not (has_total and name == DECODE_TOTAL)]
 
 
 def _names(pairs: Sequence[Pair]) -> list[str]:
@@ -98,8 +106,9 @@ def _doubts_of_runs(a: BenchRun, b: BenchRun) -> list[str]:
 # One figure of one cell.
 
 
-def _measure(a: BenchRun, b: BenchRun, pair: Pair, place: int, name: str) -> Measured | None:
-    one, other = pair
+def _measure(a: BenchRun, b: BenchRun, pairs: Sequence[Pair], place: int, name: str) -> Measured | None:
+    one, other = pair = pairs[place]
+    among = len(pairs)
     found = find_figure(one, name), find_figure(other, name)
     if found[0] is None or found[1] is None or not (found[0].values and found[1].values):
         change = _by_means(name, *(_mean_of(each, name) for each in pair))
@@ -107,7 +116,8 @@ def _measure(a: BenchRun, b: BenchRun, pair: Pair, place: int, name: str) -> Mea
     of_a, of_b = (values_by_repeat(result, figure) for result, figure in zip(pair, found, strict=True) if figure is not None)
     if not (of_a and of_b) or min(*of_a, *of_b) <= 0:  # a ratio needs both, and an accept rate may well be 0
         return None
-    are_paired = len(of_a) == len(of_b) >= LEAST_PAIRS and are_pairs(a, b, one, other)
+    count = min(len(of_a), len(of_b))
+    are_paired = len(of_a) == len(of_b) and are_pairs_enough(count, among) and are_pairs(a, b, one, other)
     size = ratio_of_pairs(of_a, of_b) if are_paired else ratio_of(of_a, of_b)
     ratio = median_of([top / bottom for bottom, top in zip(of_a, of_b, strict=True)]) if are_paired else 0.0
     middles = median_of(of_a), median_of(of_b)
@@ -115,8 +125,9 @@ def _measure(a: BenchRun, b: BenchRun, pair: Pair, place: int, name: str) -> Mea
         name, *middles, ratio or middles[1] / middles[0], size.low if size else None, size.high if size else None,
         len(of_a), len(of_b), are_paired, None, None, "too few",
     )  # fmt: skip
-    enough = min(len(of_a), len(of_b)) >= LEAST_VALUES
-    null = (null_of_pairs(of_a, of_b) if are_paired else null_of(of_a, of_b)) if enough else None
+    null = None
+    if count >= LEAST_VALUES:
+        null = null_of_pairs(of_a, of_b) if are_paired else null_of(of_a, of_b)
     return Measured(place, change, of_a, of_b, null)
 
 

@@ -17,7 +17,6 @@ DRAWS, SEED = 10_000, 1
 LEVEL = 0.05
 ROUNDING = 1e-9
 DIGITS = 12  # of a logarithm: 2 to 3 is as far as 3 to 2, which floats do not know
-LEAST_PAIRS = 6  # of five pairs no choice of signs is rarer than 1 in 16: pairing would only lose
 
 
 class Null(NamedTuple):
@@ -36,6 +35,11 @@ def null_of(a: Sequence[float], b: Sequence[float]) -> Null:
     if len(ranks) > MOST_COUNTED:
         return Null(seen, _drawn(ranks, len(b), middle), is_counted=False)
     return Null(seen, _counted(ranks, len(b), middle), is_counted=True)
+
+
+def are_pairs_enough(count: int, among: int) -> bool:
+    """Tells whether so many pairs could tell one cell apart among so many: of few, no choice of signs is rare enough."""
+    return 2.0 ** (1 - count) * among <= LEVEL
 
 
 def null_of_pairs(a: Sequence[float], b: Sequence[float]) -> Null:

@@ -1,0 +1,82 @@
+"""The wire: stamps that the kernel made, private connections, and replies framed in every way."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from bad_endpoint import EVENT, STREAM_HEAD, bad_endpoint, chunk, make_certificate, says
+from stoker.bench.asking import Asker
+from stoker.bench.exchange import Exchange
+from stoker.bench.origin import Origin
+from stoker.bench.stamps import ask_for_stamps, read_stamped, wall_offset_ns
+
+
+def asked(url: str, limit_s: float = 5.0) -> Exchange:
+    """Returns what a server answers."""
+    asker = Asker(Origin(url))
+    try:
+        return asker.send("GET", "/", limit_s=limit_s)
+    finally:
+        asker.close()
+
+
+def test_the_stamp_is_when_it_came_and_not_when_it_was_read() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as reader:
+        writer, _ = server.accept()
+        assert ask_for_stamps(reader)
+        begun_s = time.perf_counter()
+        with writer:
+            writer.sendall(b"token")
+            came = threading.Event()
+            reader.recv(1, socket.MSG_PEEK)  # returns once it is there
+            came.set()
+            late_s = time.perf_counter()
+            read = read_stamped(reader, wall_offset_ns(), begun_s)
+    assert read.data == b"token"
+    assert read.lag_s is not None
+    assert begun_s <= read.at_s < late_s
+
+
+def test_a_stamp_of_a_clock_that_was_set_is_not_believed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as reader:
+        writer, _ = server.accept()
+        ask_for_stamps(reader)
+        with writer:
+            writer.sendall(b"token")
+            read = read_stamped(reader, wall_offset_ns() + 3600 * 10**9, 0.0 + time.perf_counter() - 60)
+    assert (read.data, read.lag_s) == (b"token", None)
+
+
+FRAMED = {
+    "chunked": STREAM_HEAD + chunk(EVENT) + b"0\r\n\r\n",
+    "by length": b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(EVENT) + EVENT,
+    "by the end of the connection": b"HTTP/1.0 200 OK\r\n\r\n" + EVENT,
+    "after an interim reply": b"HTTP/1.1 100 Continue\r\n\r\n" + STREAM_HEAD + chunk(EVENT) + b"0\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("how", FRAMED)
+def test_a_reply_is_whole_however_it_is_framed(how: str) -> None:
+    with bad_endpoint(says(FRAMED[how])) as url:
+        exchange = asked(url)
+    assert (exchange.status, exchange.problem, exchange.body()) == (200, "", EVENT)
+
+
+def test_a_private_connection_has_stamps_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate = make_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with bad_endpoint(says(FRAMED["chunked"]), certificate) as url:
+        exchange = asked(url)
+    assert (exchange.status, exchange.problem, exchange.body()) == (200, "", EVENT)
+    assert exchange.lags_s
+
+
+def test_a_certificate_that_nobody_knows_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    with bad_endpoint(says(FRAMED["chunked"]), make_certificate(tmp_path)) as url:
+        assert "certificate verify failed" in asked(url).problem
