@@ -23,12 +23,14 @@ Learned = tuple[dict[str, float], dict[str, float]]
 def learn(observations: Sequence[Observation], start: dict[str, float] | None = None) -> Learned:
     """Returns factors, and the usual first rates of drafts, that explain the observations; `start` only saves time."""
     observations = [one for one in observations if one.weight]
-    rates = {
-        sort: min(FIRST_RATES, key=lambda rate, usual=usual: abs(rate - usual)) for sort, usual in USUAL_FIRST_RATE.items()
-    }  # type: ignore[misc]
+    rates = {sort: _nearest(usual) for sort, usual in USUAL_FIRST_RATE.items()}
     factors = find_factors(observations, rates, start)
     rates = {sort: _best_rate(sort, observations, factors) for sort in rates}
     return find_factors(observations, rates, factors), rates
+
+
+def _nearest(usual: float) -> float:
+    return min(FIRST_RATES, key=lambda rate: abs(rate - usual))
 
 
 def _best_rate(sort: str, observations: Sequence[Observation], factors: dict[str, float]) -> float:

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 import click
 import msgspec
 
+from stoker.cli.predict_text import say_prediction, say_rate
 from stoker.cli.show import printable, table, wrapped
 from stoker.plan.secrets import HIDDEN, hide_words, is_secret
-from stoker.records import Alternative, Budget, Finding, Plan, Report, Rule, Setting, say_bytes
+from stoker.records import Alternative, Budget, Finding, Plan, Report, Rule, Setting, SpeedView, say_bytes
 from stoker.rules.load import load_rules
 
 COLOURS = {"forbid": "red", "warn": "yellow", "note": "cyan"}
@@ -24,6 +25,7 @@ def plan_text(report: Report, box: str, explain: bool, alternatives: bool) -> st
     version = f" {plan.engine_version}" if plan.engine_version else ""
     lines = [f"{click.style(plan.service, bold=True)}  {plan.engine}{version}: {report.engine_because or 'as before'}", ""]
     lines += _memory(report.budget, box, explain) if report.budget else _declared(plan)
+    lines += _speed(report.speed) if report.speed else []
     rules = {rule.id: rule for rule in load_rules(plan.engine)}
     lines += _own_words(plan) if explain and plan.is_engine else []
     lines += _settings(plan.settings, rules, explain)
@@ -67,6 +69,18 @@ def _memory(budget: Budget, box: str, explain: bool) -> list[str]:
         rows = [(f"  {line.name}", say_bytes(line.need_bytes), line.because) for line in parts if line.need_bytes]
         lines += [table(("  part", "bytes", "how it was counted"), rows)]
     return [*lines, *(f"        unknown, and not counted: {what}" for what in budget.unknown), ""]
+
+
+def _speed(speed: SpeedView) -> list[str]:
+    """What one request should get, marked as the prediction it is."""
+    most = f"the memory allows {say_rate(speed.limit_tok_s)} tok/s"
+    if speed.expected is None:
+        return [*wrapped(f"speed   {most} for one request; {speed.why}", "", "        "), ""]
+    drafted = [
+        f"{say_prediction(one.prediction)} with {one.draft_tokens} draft tokens on {one.content}" for one in speed.drafting
+    ]
+    said = f"speed   predicted: {say_prediction(speed.expected)} for one request, and {most}"
+    return [*wrapped("; ".join([said, *drafted]), "", "        "), ""]
 
 
 def _settings(settings: Iterable[Setting], rules: dict[str, Rule], explain: bool) -> list[str]:

@@ -21,6 +21,7 @@ from stoker.plan.llamacpp import plan_llamacpp
 from stoker.plan.room import Claim, to_stop, together_share
 from stoker.plan.secrets import hide_words, without_secrets
 from stoker.plan.serving import Served, plan_serving
+from stoker.plan.speed.of_plan import predict_plan
 from stoker.plan.wishes import USER, check_wish
 from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, Setting, say_bytes
 from stoker.rules.match import match_rules
@@ -56,7 +57,8 @@ def make_report(ground: Ground) -> Report:
         *findings,
         *_beside(ground, budget),
     )
-    return Report(plan, budget, ground.engine_because, tuple(by_level(found)), left_to_engine(ground, plan), others)
+    left, speed = left_to_engine(ground, plan), predict_plan(plan, model, ground.machine)
+    return Report(plan, budget, ground.engine_because, tuple(by_level(found)), left, others, speed)
 
 
 def left_to_engine(ground: Ground, plan: Plan) -> tuple[Setting, ...]:

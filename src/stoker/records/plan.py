@@ -6,6 +6,7 @@ from typing import Literal
 
 from stoker.records.base import Record
 from stoker.records.rule import Finding
+from stoker.records.speed import SpeedView
 
 SpeculationKind = Literal["auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp"]
 ReasoningKind = Literal["auto", "on", "off"]
@@ -188,7 +189,10 @@ class Alternative(Record, frozen=True):
 
 
 class Report(Record, frozen=True):
-    """A plan with everything that a person needs to judge it; `left` are choices that were left to the engine."""
+    """A plan with everything that a person needs to judge it.
+
+    `left` are choices that were left to the engine. `speed` is a prediction; None where nothing is known to predict it from.
+    """
 
     plan: Plan
     budget: Budget | None
@@ -196,6 +200,7 @@ class Report(Record, frozen=True):
     findings: tuple[Finding, ...] = ()
     left: tuple[Setting, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    speed: SpeedView | None = None
 
 
 class LaunchSpec(Record, frozen=True):

@@ -61,7 +61,7 @@ def read_row(row: Mapping[str, str], first_rates: Mapping[str, float]) -> Asked 
     tp, replicas = _boxes(note)
     served = Served(shape, layout, engine, boxes=tp, is_eager="eager" in note)
     drafting = _drafting(row, note, engine, first_rates)
-    replicas = min(replicas, int(number(row.get("concurrency")) or 1))
+    replicas = max(1, min(replicas, int(number(row.get("concurrency")) or 1)))
     return Asked(served, _burst(row, note, engine, drafting, replicas), drafting, replicas, is_known=not layout.is_guess)
 
 

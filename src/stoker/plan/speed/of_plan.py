@@ -1,0 +1,36 @@
+"""What is predicted of a plan, for `stoker plan` to say beside its memory. Pure."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from stoker.plan.speed.from_model import served_of
+from stoker.plan.speed.memory import memory_of
+from stoker.plan.speed.outlook import Question, predict_speed
+from stoker.plan.speed.prediction import load_fit
+from stoker.plan.speed.speculation import sort_of, usual_rates
+from stoker.records import Machine, Model, Plan, SpeedView
+
+COUNT = re.compile(r"(?:num_speculative_tokens\W+|--speculative-num-steps )(\d+)")
+CONTENTS = ("code", "prose")
+
+
+def predict_plan(plan: Plan, model: Model, machine: Machine) -> SpeedView | None:
+    """Returns the prediction for one request, with drafts where the plan has them; None where nothing is known of either."""
+    memory, served = memory_of(machine), served_of(model, plan.engine)
+    if memory is None or served is None:
+        return None
+    said = " ".join(f"{one.name} {one.value}" for one in plan.settings if "specul" in one.name)
+    sort = sort_of(said)
+    rates: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    fit = load_fit()
+    if sort is not None:
+        count = COUNT.search(said)
+        tokens = int(count[1]) if count else None
+        rates = tuple((content, tuple(usual_rates(sort, tokens, content, fit.first_rates))) for content in CONTENTS)
+    question = Question(served=served, method=sort, rates=rates)
+    view = predict_speed(question, model.name, model.quantisation or "", machine.gpus[0].name, memory, fit)
+    drafted = len(rates[0][1]) if rates else 0
+    return msgspec.structs.replace(view, drafting=tuple(one for one in view.drafting if one.draft_tokens == drafted))

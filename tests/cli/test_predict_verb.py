@@ -1,0 +1,82 @@
+"""`stoker predict` as people and programs use it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from home import Home
+
+DATA = Path(__file__).parents[2] / "tools" / "calibration" / "gb10.csv"
+
+
+def test_a_published_model_is_predicted_without_its_files(home: Home) -> None:
+    said = home.run("predict", "Qwen3.6-27B-FP8", "--on", "gb10", "--engine", "vllm", "--measured", "7.8").stdout
+    for part in ("predicted, not measured", "273 GB/s", "four times in five", "of what this memory allows; the rest is"):
+        assert part in said
+
+
+def test_a_prediction_is_json_for_programs(home: Home) -> None:
+    view = home.json("predict", "Qwen3.6-27B-FP8", "--on", "gb10")
+    assert view["expected"]["low_tok_s"] < view["expected"]["decode_tok_s"] < view["expected"]["high_tok_s"]
+    assert view["limit_tok_s"] > view["expected"]["decode_tok_s"]
+    assert {part["name"] for part in view["reads"]} >= {"feed-forward layers", "output matrix"}
+
+
+def test_the_demo_model_is_predicted_from_its_file(home: Home) -> None:
+    view = home.json("predict", "demo", "--on", "gb10")
+    assert view["model"] == "Stoker Demo"
+    assert view["expected"] is not None
+
+
+def test_on_a_machine_that_nobody_fitted_the_limit_is_what_is_known(home: Home) -> None:
+    said = home.run("predict", "demo", "--on", "pc", "--bandwidth", "60").stdout
+    assert "only the limit is known" in said
+    assert "--bandwidth" in home.run("predict", "demo", "--on", "pc", code=2).stderr
+
+
+def test_drafting_and_people_are_shown(home: Home) -> None:
+    said = home.run("predict", "Gemma4-26B-A4B", "--on", "gb10", "--quantisation", "fp8", "--speculation", "mtp",
+                    "--accept-rate", "0.56", "--draft-tokens", "6", "--users", "4", "--think", "20s").stdout  # fmt: skip
+    for part in ("with drafting (mtp)", "tokens a step", "people who think for 20.0 s", "first token"):
+        assert part in said
+
+
+def test_rows_are_predicted_and_those_that_cannot_be_say_why(home: Home) -> None:
+    table = "model,quant,engine,concurrency,decode_tok_s\nQwen3.6-27B,FP8,vLLM,1,7.8\nmystery,FP8,vLLM,1,9\n"
+    view = json.loads(home.run("predict", "--rows", "-", "--json", input=table).stdout)
+    known, unknown = view["rows"]
+    assert known["low_tok_s"] < 7.8 < known["high_tok_s"]
+    assert unknown["decode_tok_s"] is None
+    assert "mystery" in unknown["why"]
+    assert "mystery" in home.run("predict", "--rows", "-", input=table).stdout
+
+
+def test_a_whole_published_table_is_predicted(home: Home) -> None:
+    view = home.json("predict", "--rows", str(DATA))
+    assert len(view["rows"]) == len(DATA.read_text().splitlines()) - 1
+
+
+def test_wrong_use_is_said_in_a_sentence(home: Home, tmp_path: Path) -> None:
+    binary = tmp_path / "rows.csv"
+    binary.write_bytes(b"model\nx-7b\n\xff\n")
+    for words, part in (
+        ((), "nothing to predict"),
+        (("a-7b", "--rows", "b.csv"), "nothing to predict, or too much"),
+        (("--rows", "none.csv"), "cannot be read"),
+        (("--rows", str(binary)), "line 3, column 1"),
+        (("nonsense",), "no model that is known by name"),
+        (("a-7b", "--engine", "trt"), "no engine called"),
+        (("a-7b", "--accept-rates", "91,90"), "are no rates"),
+        (("a-7b", "--speculation", "mtp", "--accept-rate", "0.5"), "number of draft tokens"),
+    ):
+        said = home.run("predict", *words, code=2).stderr
+        assert part in said
+        assert "Traceback" not in said
+
+
+def test_a_plan_shows_its_predicted_speed_as_a_prediction(home: Home) -> None:
+    assert "speed   predicted: " in home.run("plan", "demo", "--on", "gb10").stdout
+    report = home.json("plan", "demo", "--on", "gb10")
+    assert report["speed"]["expected"]["decode_tok_s"] > 0
+    assert home.json("plan", "demo", "--on", "pc")["speed"] is None
