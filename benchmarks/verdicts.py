@@ -61,7 +61,8 @@ def page(trials: int) -> Iterator[str]:
         )
         for cells, repeats, effect in CASES:
             rates = verdicts(draw, cells, repeats, effect, trials)
-            shown = " | ".join(f"{100 * rate:.1f} %" for rate in rates)
+            told = [f"{100 * rate:.1f} %" for rate in rates]
+            shown = " | ".join(told if cells > 1 else (*told[:2], "-"))
             yield f"| {cells} | {repeats} | {100 * (effect - 1):.0f} % | {shown} |"
     yield from ("", "How often the interval of 95 % holds the true ratio of one cell:", "")
     yield f"| repeats | {' | '.join(map(str, REPEATS))} |"
