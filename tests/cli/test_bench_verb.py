@@ -37,7 +37,8 @@ def test_a_grid_is_one_command_and_one_table(home: Home, server: str) -> None:
     assert lines[0] == f"{MODEL} at {server}/v1, 8 cells"
     [head] = [place for place, line in enumerate(lines) if line.startswith("pp ")]
     assert lines[head].split() == [
-        "pp", "tg", "depth", "load", "TTFT", "prefill", "t/s", "ms/token", "t/s", "each", "t/s", "all", "accept", "runs",
+        "pp", "tg", "depth", "load", "TTFT", "prefill", "t/s", "ms/token", "decode", "t/s", "each", "e2e", "t/s", "all",
+        "accept", "runs",
     ]  # fmt: skip
     rows = [line.split()[:4] for line in lines[head + 1 : head + 9]]
     assert rows == [

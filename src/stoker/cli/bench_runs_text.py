@@ -14,7 +14,7 @@ HEADINGS = ("run", "when", "model", "engine", "on", "by", "cells")
 PUBLISHED_HEADINGS = ("name", "model", "engine", "by", "cells")
 INDENT = " " * 9
 # What bars show, and how it is called: the first that a run has.
-RATES = {"total_e2e_tps": "t/s all", "total_decode_tps": "decode t/s all", "request_decode_tps": "t/s each"}
+RATES = {"total_e2e_tps": "e2e t/s all", "total_decode_tps": "decode t/s all", "request_decode_tps": "decode t/s each"}
 
 
 def lines_text(lines: list[BenchRunLine]) -> str:

@@ -19,13 +19,15 @@ UNKNOWN = "-"
 POSITIONS = 8  # shown of those that drafts may have; n-grams propose 48
 MEAN = "*"  # behind what another tool gives as a mean alone
 # In the order of the tables that people compare: the cell, then what was seen of it.
-HEADINGS = ("pp", "tg", "depth", "load", "TTFT", "prefill t/s", "ms/token", "t/s each", "t/s all", "accept", "runs")
+HEADINGS = (
+    "pp", "tg", "depth", "load", "TTFT", "prefill t/s", "ms/token", "decode t/s each", "e2e t/s all", "accept", "runs",
+)  # fmt: skip
 # Where a column's own figure is not there, as in other tools' runs: the heading and the figure that stand in for it.
 INSTEAD = {
     "prefill t/s": ("chunk-prefill t/s", "first_chunk_prefill_tps"),
-    "t/s all": ("decode t/s all", "total_decode_tps"),
+    "e2e t/s all": ("decode t/s all", "total_decode_tps"),
 }
-OWN = {"prefill t/s": "prefill_tps", "t/s all": "total_e2e_tps"}
+OWN = {"prefill t/s": "prefill_tps", "e2e t/s all": "total_e2e_tps"}
 
 
 class Screen:
@@ -113,7 +115,7 @@ def brief(result: CellResult) -> str:
     """Returns a cell's figures in a line."""
     failed = f", {result.failed} of {result.asked} failed" if result.failed else ""
     each, total = figure_of(result, "request_decode_tps"), figure_of(result, "total_decode_tps")
-    return f"TTFT {_ms(figure_of(result, 'ttft_s'))} ms, {_number(each)} tok/s each, {_number(total)} in all{failed}"
+    return f"TTFT {_ms(figure_of(result, 'ttft_s'))} ms, decode {_number(each)} tok/s each, {_number(total)} in all{failed}"
 
 
 def figure_of(result: CellResult, name: str) -> BenchFigure | None:
@@ -139,7 +141,7 @@ def _row(result: CellResult, names: Mapping[str, str], *, has_good: bool) -> tup
         str(cell.prompt_tokens), _new_tokens(cell), str(cell.depth_tokens), load_text(cell.load),
         _ms(figure_of(result, "ttft_s"), " ms"), _number(figure_of(result, names["prefill t/s"])),
         _ms(figure_of(result, "itl_token_s")), _number(figure_of(result, "request_decode_tps")),
-        _number(figure_of(result, names["t/s all"])), _speculation(result.speculation),
+        _number(figure_of(result, names["e2e t/s all"])), _speculation(result.speculation),
         *([_good(result)] if has_good else []), runs,
     )  # fmt: skip
 
