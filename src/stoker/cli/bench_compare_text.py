@@ -16,7 +16,8 @@ COLOURS: dict[ChangeVerdict, str] = {"better": "green", "worse": "red"}
 HEADINGS = ("cell", "figure", "A", "B", "B beside A")
 NAMES = {
     "ttft_s": "TTFT, ms", "prefill_tps": "prefill t/s", "request_decode_tps": "decode t/s each",
-    "total_e2e_tps": "e2e t/s all", "total_decode_tps": "decode t/s all", "accept_rate": "accept rate", "accept_length": "accept length",
+    "total_e2e_tps": "e2e t/s all", "total_decode_tps": "decode t/s all",
+    "accept_rate": "accept rate", "accept_length": "accept length",
 }  # fmt: skip
 WORDS = {True: ("faster", "slower"), False: ("shorter", "longer")}  # by whether more is better; first what is better
 SHARES = ("accept_rate", "accept_length", "goodput_share")
