@@ -5,6 +5,7 @@ from __future__ import annotations
 from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.context import read_context_tokens
 from stoker.probes.kit.findings import Declined, Finding, degraded, failed, passed, unknown
+from stoker.probes.kit.memory_watch import MemoryWatch
 from stoker.probes.kit.probe import Probe
 
 TOKENS = 24
@@ -41,16 +42,22 @@ async def _seek(ask: Asker, depth: float) -> Finding:
     count = max(4, int((context * FILLED - ROOM_TOKENS) / each))
     before = int(count * depth)
     text = f"{SENTENCE * before}The secret number is {NEEDLE}. {SENTENCE * (count - before)}\n{QUESTION}"
+    memory = MemoryWatch(ask.target.url)
     try:
-        answer = await ask.chat(text, max_tokens=TOKENS, limit_s=LIMIT_S)
+        with memory:
+            answer = await ask.chat(text, max_tokens=TOKENS, limit_s=LIMIT_S)
     except Declined as no:
         return failed(
             f"a prompt that fills nine tenths of its {context} tokens is refused: {no.says}", "plan with less context"
         )
     used = answer.completion.usage.prompt_tokens if answer.completion.usage else None
     seen = f"at {depth:.0%} of {used or 'an unknown number of'} tokens, of {context}"
+    if memory.is_short:
+        return degraded(
+            f"it took nearly all memory{memory}, {seen}", "plan with less context, or a smaller share of the memory"
+        )
     if NEEDLE in answer.text:
-        return passed(f"seen {seen}, after {answer.reply.took_s:.1f} s")
+        return passed(f"seen {seen}, after {answer.reply.took_s:.1f} s{memory}")
     if used is not None and used < count * each / 2:
         return failed(f"only {used} tokens of the prompt were read: it is cut down in silence")
     return degraded(
@@ -71,7 +78,7 @@ async def _sentence_tokens(ask: Asker) -> float | None:
 PROBE = Probe(
     name="long-context",
     sends="A prompt that fills nine tenths of the context, with a number at its beginning, in its middle and at its end.",
-    expects="The number.",
+    expects="The number; and, where the endpoint is on this machine, memory that stays free meanwhile.",
     means="Long conversations and documents are read in part, and answered as if in full.",
     mend="plan with a context that the model was trained for, and look at the type of its cache",
     checks=(beginning, middle, end),
