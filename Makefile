@@ -11,17 +11,18 @@ up: $(VENV)/.run
 	@$(BIN)/stoker up
 
 # In two processes, since tests of daemons wait more than they compute; a file's tests stay together. WORKERS=0 for one.
+# AGAIN=--last-failed asks only what failed the last time.
 WORKERS ?= 2
 test: $(VENV)/.dev
 	@tools/install-test-packages
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS) $(AGAIN)
 
 # The real vLLM on the processor, and LiteLLM with a fallback in front of it; eight minutes, and four more to install them
 # once a machine. vLLM's Python is asked for here, so that a machine for which no such vLLM is made says so and goes on.
 test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) && peers=$$(tools/make-peers litellm) || exit 1; \
 	[ -x "$$peers/litellm" ] && litellm="$$peers/litellm" || litellm=; \
-	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest tests/with_vllm --durations=0 --durations-min=5
+	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest tests/with_vllm --durations=0 --durations-min=5 $(AGAIN)
 
 # Large clients: LiteLLM, npm's openai, Schemathesis, and Open WebUI in a real Chromium, where there is one; three minutes,
 # and five more to install them once a machine (2.5 GB).
@@ -33,7 +34,7 @@ test-clients: $(VENV)/.dev
 # engines eat memory, and sends 100,000 bent requests; twenty minutes.
 test-faults: $(VENV)/.dev
 	STOKER_FAULTS=200 STOKER_SEQUENCES=300 STOKER_FUZZ=100000 \
-	    $(BIN)/python -m pytest -s tests/faults tests/supervise/test_memory_trials.py tests/gateway/test_fuzz.py
+	    $(BIN)/python -m pytest -s tests/faults tests/supervise/test_memory_trials.py tests/gateway/test_fuzz.py $(AGAIN)
 
 check: lint types layers docs-check
 
