@@ -45,16 +45,16 @@ def test_every_computed_series_is_defined_before_it_is_used() -> None:
 
 @pytest.mark.parametrize("threshold", [2**30, 0.15, 1e5, 1e-9])
 def test_a_number_keeps_its_value(threshold: float) -> None:
-    alert = read_alerts("record = []\n" + ENTRY.format(id="a", name="A", threshold=threshold)).alert[0]
+    alert = read_alerts("record = []\n" + ENTRY.format(id="a", name="Aa", threshold=threshold)).alert[0]
     assert float(expression_of(alert).removeprefix("a > ")) == threshold
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("record = []\n" + ENTRY.format(id="a", name="A", threshold=1) * 2, "A, a is there twice"),
-        ("record = []\n" + ENTRY.format(id="a b", name="A", threshold=1), "matching regex"),
-        ("record = []\n" + ENTRY.format(id="a", name="A", threshold="'x'"), "float"),
+        ("record = []\n" + ENTRY.format(id="a", name="Aa", threshold=1) * 2, "Aa, a is there twice"),
+        ("record = []\n" + ENTRY.format(id="a b", name="Aa", threshold=1), "matching regex"),
+        ("record = []\n" + ENTRY.format(id="a", name="Aa", threshold="'x'"), "float"),
         ("record = []\nalert = []\nother = 1", "other"),
         ("record = [", "nvalid"),
     ],
