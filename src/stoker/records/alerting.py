@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from stoker.records.base import Record
+from stoker.records.launch import RenderedFile
 
 AlertSeverity = Literal["info", "warning", "critical"]
 
@@ -46,3 +47,11 @@ class AlertTable(Record, frozen=True):
 
     record: tuple[RecordingRule, ...]
     alert: tuple[AlertRule, ...]
+
+
+class PrometheusView(Record, frozen=True):
+    """What `stoker install prometheus` would put in place, the commands that do it, and what to know."""
+
+    files: tuple[RenderedFile, ...]
+    commands: tuple[str, ...]
+    notes: tuple[str, ...] = ()
