@@ -15,7 +15,8 @@ from stoker.watch.samples import EngineSample
 
 STEP_S, DAY_S, HOUR_S = 15.0, 86400.0, 3600.0
 STEPS_PER_S, PREFILL_PER_S = 9.0, 800.0
-REQUEST_SCATTER, SESSION_SCATTER = 0.07, 0.04
+# In logarithms of odds: 0.07 and 0.04 around a rate of 0.35, less around a very low or a very high one.
+REQUEST_SCATTER, SESSION_SCATTER = 0.31, 0.18
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ def _ask(load: Load, trouble: Trouble, now_s: float, chance: random.Random, user
             return False
     work = trouble.other if now_s >= trouble.other_from_s else user.work
     user.prompt, user.answer = (middle * math.exp(chance.gauss(0, 0.7)) for middle in (work.prompt, work.answer))
-    user.rate = min(0.97, max(0.01, work.rate + user.offset + chance.gauss(0, REQUEST_SCATTER)))
+    scatter = user.offset + chance.gauss(0, REQUEST_SCATTER)
+    user.rate = 1 / (1 + (1 / work.rate - 1) * math.exp(-scatter))
     return True
 
 

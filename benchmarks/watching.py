@@ -1,21 +1,17 @@
 """How soon watching finds what is wrong, and how often it cries wolf, beside the plain rule that was published.
 
-`python -m benchmarks.watching --write docs/measured/watching.md`: every series is made with a seed and played in simulated time,
-so a busy machine changes nothing but the cost, which is processor time.
+`python -m benchmarks.watching --write docs/measured/watching.md`: every series is made with a seed and played in simulated
+time, so a busy machine changes nothing.
 
-The published rule is `avg_over_time(accept_rate[15m]) < 0.15`, for five minutes, over the engine's gauge. It is given the gauge
-under whatever name it has, every 15 s, and none before the engine's first batch.
+The published rule is `avg_over_time(accept_rate[15m]) < 0.15`, for five minutes, over the engine's gauge. It is given the
+gauge under whatever name it has, every 15 s, and none before the engine's first batch.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
-import time
-import tracemalloc
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +22,6 @@ from benchmarks.watched_load import (
     DAY_S,
     HOUR_S,
     PROSE,
-    STEP_S,
     Load,
     Trouble,
     Work,
@@ -125,7 +120,8 @@ class Ours:
     def look(self, sample: EngineSample) -> list[str]:
         """Returns the alerts that begin to fire now."""
         self._check.forget_gap(sample.at_s)
-        told = self._book.take(self._check.look(sample, 0.0), Clock(sample.at_s, sample.at_s))
+        looked = self._check.look(sample, 0.0)
+        told = self._book.take(looked, Clock(sample.at_s, sample.at_s), self._check.lasted_s())
         return [alert.id for alert in told if alert.state == "firing"]
 
 
@@ -213,29 +209,6 @@ def _is_kept(row: Row) -> bool:
     """Every fault is found, and sooner than by the published rule."""
     pairs = zip(row.ours_s, row.published_s, strict=True)
     return all(ours < published for ours, published in pairs)
-
-
-def cost(services: int = 10, minutes: int = 30) -> tuple[float, float]:
-    """Returns the share of a core and the MiB that judging so many services takes, looked at every 15 s."""
-    looks = [list(_first(play(ALWAYS, Trouble(), 1.0, seed), minutes * 60 / STEP_S)) for seed in range(services)]
-    tracemalloc.start()
-    checks = [Ours("eagle") for _ in range(services)]
-    kept = tracemalloc.get_traced_memory()[0]
-    begun_s = time.process_time()
-    for check, samples in zip(checks, looks, strict=True):
-        for sample in samples:
-            check.look(sample)
-    took_s = time.process_time() - begun_s
-    kept = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    return took_s / (minutes * 60), kept / 1024**2
-
-
-def _first(series: Iterator[tuple[EngineSample, float | None]], count: float) -> Iterator[EngineSample]:
-    for number, (sample, _) in enumerate(series):
-        if number >= count:
-            return
-        yield sample
 
 
 def main() -> None:

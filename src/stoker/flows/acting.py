@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 
@@ -17,6 +17,7 @@ from stoker.supervise.supervisor import Supervisor
 from stoker.watch.table import find_alert
 
 DAY_S = 86400.0
+NOTHING = "nothing"
 WORDS: Mapping[ActKind, str] = {
     "restart": "it is restarted, once its requests have ended and its memory is back",
     "speculation off": "it is started anew without speculation",
@@ -51,10 +52,11 @@ class Acts:
         self._rollback = rollback
         self._done: defaultdict[tuple[str, str], deque[float]] = defaultdict(deque)
 
-    def resume(self, acted: Mapping[tuple[str, str], list[float]]) -> None:
+    def resume(self, acted: Iterable[Acted]) -> None:
         """Takes what former daemons did within the last day."""
-        for key, times in acted.items():
-            self._done[key].extend(sorted(times))
+        for one in sorted(acted, key=lambda one: one.at):
+            if not one.dry_run and not one.outcome.startswith(NOTHING):
+                self._done[one.alert, one.about].append(one.at)
 
     async def act(self, alert: Alert, now: float) -> Acted | None:
         """Does what is said for an alert that begins to fire; returns what came of it, None where nothing is said."""
@@ -68,16 +70,16 @@ class Acts:
 
     async def _do(self, act: ActKind, alert: Alert, now: float) -> str:
         if self._settings.dry_run:
-            return f"nothing, since dry_run is set; else {WORDS[act]}"
+            return f"{NOTHING}, since dry_run is set; else {WORDS[act]}"
         done = self._done[alert.id, alert.about]
         while done and done[0] < now - DAY_S:
             done.popleft()
         if len(done) >= self._most:
-            return f"nothing: that was done {len(done)} times within a day, and it did not help"
+            return f"{NOTHING}: that was done {len(done)} times within a day, and it did not help"
         try:
             await self._begin(act, alert.about, f"{alert.title}: {alert.why}", now)
         except StokerError as problem:
-            return f"nothing: {problem.what}"
+            return f"{NOTHING}: {problem.what}"
         done.append(now)
         return WORDS[act]
 

@@ -129,7 +129,8 @@ class Notices:
         try:
             if self._client is None:  # certificates take megabytes: who is told nothing does not pay for them
                 self._client = httpx.AsyncClient()
-            async with asyncio.timeout(limit_s), self._client.stream("POST", address, content=body, headers=headers) as reply:
+            ask = self._client.stream("POST", address, content=body, headers=headers)
+            async with asyncio.timeout(limit_s), ask as reply:
                 status = reply.status_code  # what it says does not matter, however much it is
         except TimeoutError as problem:
             raise StokerError(f"it did not answer within {limit_s:g} s (notice_limit_s)") from problem

@@ -28,7 +28,6 @@ class WatchSettings(Record, frozen=True):
     command: tuple[str, ...] = ()
     notice_limit_s: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10.0
     least: AlertSeverity = "warning"
-    canary: bool = False
     dry_run: bool = False
     act: dict[str, ActKind] = {}  # noqa: RUF012 - msgspec copies it
 
@@ -110,7 +109,8 @@ class WatchPoint(msgspec.Struct, frozen=True, array_like=True):
 
     def joined(self, other: WatchPoint) -> WatchPoint:
         """Returns both stretches as one: sums, and of what is the most or the least, that."""
-        return WatchPoint(*map(_join, WatchPoint.__struct_fields__, astuple(self), astuple(other)))
+        values = map(_join, WatchPoint.__struct_fields__, astuple(self), astuple(other))
+        return msgspec.convert(tuple(values), WatchPoint)
 
 
 def _join(name: str, one: float | None, other: float | None) -> float | None:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -32,7 +33,9 @@ DELETE FROM points WHERE service = ? AND step_s = ? AND at <= (
     SELECT at FROM points WHERE service = ? AND step_s = ? ORDER BY at DESC LIMIT 1 OFFSET ?)
 """
 WRITE_ALERT = "INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?)"
-FORGET_ALERTS = "DELETE FROM alerts WHERE is_over AND since <= (SELECT since FROM alerts ORDER BY since DESC LIMIT 1 OFFSET ?)"
+FORGET_ALERTS = """
+DELETE FROM alerts WHERE is_over AND since <= (SELECT since FROM alerts ORDER BY since DESC LIMIT 1 OFFSET ?)
+"""
 WRITE_ACT = "INSERT INTO acts (at, about, saved) VALUES (?, ?, ?)"
 FORGET_ACTS = "DELETE FROM acts WHERE id <= (SELECT max(id) FROM acts) - ?"
 WRITE_LEARNT = "INSERT OR REPLACE INTO learnt VALUES (?, ?)"
@@ -45,7 +48,7 @@ class Batch(NamedTuple):
     points: Mapping[tuple[str, int], WatchPoint]
     alerts: Sequence[Alert] = ()
     acts: Sequence[Acted] = ()
-    learnt: Learnt = {}
+    learnt: Learnt = MappingProxyType({})
     silences: Sequence[Silence] = ()
 
 
@@ -87,7 +90,9 @@ def _alert_row(alert: Alert) -> tuple[object, ...]:
     return alert.id, alert.about, alert.since, alert.state == "resolved", _encode(alert)
 
 
-def read_points(file: Path, service: str, since: float, span_s: float, most: int) -> tuple[int, list[tuple[int, WatchPoint]]]:
+def read_points(
+    file: Path, service: str, since: float, span_s: float, most: int
+) -> tuple[int, list[tuple[int, WatchPoint]]]:
     """Returns a service's points of so long since then, at the finest level that makes at most so many, and its length."""
     step_s = next((step_s for step_s, kept in LEVELS if span_s <= step_s * min(kept, most)), LEVELS[-1][0])
     question = "SELECT at, saved FROM points WHERE service = ? AND step_s = ? AND at >= ? AND at <= ? ORDER BY at"
@@ -111,7 +116,8 @@ def read_acts_since(file: Path, since: float, about: str | None = None) -> tuple
 
 def read_learnt(file: Path) -> dict[str, list[list[float]]]:
     """Returns what was learnt, by service and method."""
-    return {name: _decode(file, saved, list[list[float]]) for name, saved in read_rows(file, "SELECT name, saved FROM learnt")}
+    rows = read_rows(file, "SELECT name, saved FROM learnt")
+    return {name: _decode(file, saved, list[list[float]]) for name, saved in rows}
 
 
 def read_silences(file: Path) -> tuple[Silence, ...]:

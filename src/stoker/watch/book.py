@@ -1,12 +1,13 @@
 """Keeps the alerts: held until they have been so for long enough, firing, resolved, and silenced. Pure.
 
-An alert that flaps is one alert: it is resolved only when it was not so for as long as it takes to fire, and a minute at least.
-What was not looked at stays as it is: at night nobody drafts, and a bad draft is not mended by that.
+An alert that flaps is one alert: it is resolved only when it was not so for as long as it takes to fire, and a minute at
+least. What was not looked at stays as it is: at night nobody drafts, and a bad draft is not mended by that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ from stoker.watch.table import Looked
 
 CLEAR_S = 60.0
 ANY = "*"
+NOT_LASTED: Mapping[tuple[str, str], float] = MappingProxyType({})
 
 
 class Clock(NamedTuple):
@@ -48,17 +50,21 @@ class AlertBook:
             if alert.id in self._rules:
                 self._lines[alert.id, alert.about] = _Line(alert, clock.at_s, clock.at_s)
 
-    def take(self, looked: Looked, clock: Clock) -> list[Alert]:
-        """Takes what was looked at; returns the alerts that fire or are resolved from now on."""
-        changed = (self._take_one(key, why, clock) for key, why in looked.items())
+    def take(self, looked: Looked, clock: Clock, lasted_s: Mapping[tuple[str, str], float] = NOT_LASTED) -> list[Alert]:
+        """Takes what was looked at; returns the alerts that fire or are resolved from now on.
+
+        `lasted_s` tells for how long something had been so when it could first be told.
+        """
+        changed = (self._take_one(key, why, clock, lasted_s.get(key, 0.0)) for key, why in looked.items())
         return [alert for alert in changed if alert is not None]
 
-    def _take_one(self, key: tuple[str, str], why: str | None, clock: Clock) -> Alert | None:
+    def _take_one(self, key: tuple[str, str], why: str | None, clock: Clock, lasted_s: float) -> Alert | None:
         line = self._lines.get(key)
         if why is None:
             return None if line is None else self._clear(key, line, clock)
         if line is None:
-            line = self._lines[key] = _Line(self._make(key, why, clock), clock.at_s, clock.at_s)
+            begun = Clock(clock.at_s - lasted_s, clock.epoch - lasted_s)
+            line = self._lines[key] = _Line(self._make(key, why, begun), begun.at_s, clock.at_s)
         line.last_s = clock.at_s
         line.alert = msgspec.structs.replace(line.alert, why=why)
         is_due = clock.at_s - line.since_s >= self._rules[key[0]].for_s

@@ -41,6 +41,8 @@ class EngineCheck:
 
     def _look_at_counters(self, sample: EngineSample) -> Looked:
         before, self._before = self._before, sample
+        if before is not None and before.launch != sample.launch:
+            self.drafts.begin_launch()
         self.growth = grown(before, sample)
         odd = before is not None and before.launch == sample.launch and self.growth is None
         slot = self._slots.take(self.growth)
@@ -87,6 +89,17 @@ class EngineCheck:
         if sample.stall_s <= threshold("speculation-stalls") or length >= STALLED_LENGTH:
             return None
         return f"one of a hundred tokens comes {sample.stall_s * 1000:.0f} ms late at {length:.2f} tokens a verify step"
+
+    def lasted_s(self) -> dict[tuple[str, str], float]:
+        """Returns for how long what is said of the drafts has been so at least: its window's length."""
+        verdict = self.drafts.verdict
+        return {} if verdict is None else {(verdict.id, self._service): verdict.lasted_s}
+
+    def look_away(self) -> Looked:
+        """Returns what cannot be so where no engine serves; what its drafts are worth stays as it was last seen."""
+        self._still_since_s = self._short_since_s = None
+        alerts = ("engine-frozen", "engine-metrics-vanished", "engine-metrics-odd", "queue-long", "speculation-stalls")
+        return {(alert, self._service): None for alert in alerts}
 
     def forget_gap(self, at_s: float) -> None:
         """Drops what was seen before a time in which nobody watched."""

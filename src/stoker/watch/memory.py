@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from itertools import pairwise
 
 from stoker.records import Memory, say_bytes, say_s
 from stoker.watch.table import Looked, threshold
@@ -44,7 +45,7 @@ class MemoryCheck:
             self._found[service].append(before_bytes)
         found = list(self._found[service])
         lost_bytes = found[0] - found[-1]
-        falls = len(found) > STARTS and all(was > now for was, now in zip(found, found[1:], strict=False))
+        falls = len(found) > STARTS and all(was > now for was, now in pairwise(found))
         if not falls or lost_bytes < threshold("memory-not-given-back") * total_bytes:
             return {("memory-not-given-back", service): None}
         why = f"the last {len(found)} starts found {', '.join(map(say_bytes, found))} free"

@@ -50,6 +50,11 @@ class Watcher:
         check.forget_gap(sample.at_s)
         return check.look(sample, silent_s) | self.requests(service).look(sample.at_s)
 
+    def look_away(self, service: str) -> Looked:
+        """Returns what cannot be so of a service that is not READY."""
+        check = self._engines.get(service)
+        return {} if check is None else check.look_away()
+
     def look_at_machine(self, sample: MachineSample, is_waited_for: bool) -> Looked:
         """Returns what is wrong with memory, GPUs and disks."""
         looked: Looked = {}
@@ -77,6 +82,14 @@ class Watcher:
         self._requests.pop(service, None)
         if check is not None:
             self._kept[_name(service, check.method)] = check.drafts.keep()
+
+    def lasted_s(self) -> dict[tuple[str, str], float]:
+        """Returns for how long what is said has been so at least, where it took time to tell."""
+        return {key: seconds for check in self._engines.values() for key, seconds in check.lasted_s().items()}
+
+    def services(self) -> set[str]:
+        """Returns the services of which something is remembered."""
+        return self._engines.keys() | self._requests.keys()
 
     def keep(self) -> Kept:
         """Returns what was learnt, to be kept for a next daemon."""
