@@ -201,7 +201,7 @@ def test_another_launchs_processes_are_not_touched(engines: Engines) -> None:
 
 def test_a_process_group_that_took_over_a_pid_is_not_killed(engines: Engines) -> None:
     stranger = subprocess.Popen(("sleep", "60"), process_group=0)
-    _signal_leaders_group(Group("ended/long-ago/", stranger.pid, signal.SIGKILL))
+    _signal_leaders_group(Group("ended/long-ago/", stranger.pid), signal.SIGKILL)
     assert stranger.poll() is None
     stranger.kill()
     stranger.wait()
