@@ -12,12 +12,12 @@ Series = dict[str, str]
 
 
 class Case(NamedTuple):
-    """`minutes`: when the alert is asked for; `count`: how many of it fire on the fault."""
+    """`minutes`: when the alert is asked for; `alerts`: how many of it fire on the fault."""
 
     minutes: int
     fault: Series
     health: Series
-    count: int = 1
+    alerts: int = 1
 
 
 def climb(*legs: tuple[int, float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -11,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 from docs_pages.metrics import all_families
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client import Metric
+from prometheus_client.openmetrics import parser
 
 from home import Home, wait_for
 from real_tools import need
@@ -32,14 +34,32 @@ def read(home: Home, accept: str = "", path: str = "/metrics") -> httpx.Response
     return httpx.get(f"{home.daemon.url}{path}", headers=headers, trust_env=False, timeout=20)
 
 
+def chat(home: Home, model: str, pieces: int | None = None, **more: object) -> None:
+    """Asks for a stream, and leaves after so many pieces."""
+    body = {"model": model, "messages": [{"role": "user", "content": "Who are you?"}], "stream": True, **more}
+    headers = {"authorization": f"Bearer {home.daemon.key}"}
+    with httpx.stream(
+        "POST", f"{home.daemon.url}/v1/chat/completions", json=body, headers=headers, trust_env=False
+    ) as reply:
+        assert reply.status_code == httpx.codes.OK
+        for _ in itertools.islice(reply.iter_raw(), pieces):
+            pass
+
+
 def samples(home: Home) -> Samples:
     """Returns what a strict reader of OpenMetrics finds."""
     reply = read(home, OPENMETRICS)
     assert reply.status_code == 200 and reply.headers["content-type"].startswith("application/openmetrics-text")
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(reply.text) for sample in family.samples
+        for family in families(reply.text) for sample in family.samples
     }  # fmt: skip
+
+
+def families(text: str) -> Iterator[Metric]:
+    """Reads OpenMetrics, strictly."""
+    found: Iterator[Metric] = parser.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    return found
 
 
 def of(found: Samples, name: str, **labels: str) -> float | None:
@@ -49,11 +69,10 @@ def of(found: Samples, name: str, **labels: str) -> float | None:
 
 
 def test_a_strict_reader_takes_the_whole_page_and_finds_what_a_request_was(demo: Home) -> None:
-    demo.run("ask", "Hello")
+    chat(demo, demo.service("demo").model, stream_options={"include_usage": True})
     found = samples(demo)
-    assert of(found, "stoker_service_ttft_seconds_count", service="demo") == of(
-        found, "stoker_service_ttft_seconds_bucket", service="demo", le="+Inf"
-    )
+    streams = of(found, "stoker_service_ttft_seconds_count", service="demo")
+    assert streams and streams == of(found, "stoker_service_ttft_seconds_bucket", service="demo", le="+Inf")
     assert (of(found, "stoker_service_output_token_seconds_sum", service="demo") or 0) > 0
     assert (of(found, "stoker_engine_generated_tokens_total", service="demo", engine="llamacpp") or 0) > 0
     assert of(found, "stoker_engine_up", service="demo") == 1
@@ -74,7 +93,7 @@ def test_promtool_finds_nothing_to_mend(demo: Home) -> None:
 
 def test_nothing_is_told_that_the_documented_schema_lacks(demo: Home) -> None:
     known = {family.name: family.type for family in all_families()}
-    told = {family.name: family.type for family in text_string_to_metric_families(read(demo, OPENMETRICS).text)}
+    told = {family.name: family.type for family in families(read(demo, OPENMETRICS).text)}
     assert told.items() <= known.items()
 
 
@@ -152,12 +171,8 @@ def test_an_engine_that_says_nothing_holds_the_page_up_for_no_longer_than_its_li
 def test_a_client_that_leaves_is_counted(home: Home) -> None:
     home.add_fake("slow", stream_gate=str(home.folder / "never"))
     home.run("up", "slow")
-    body = {"model": "slow", "messages": [{"role": "user", "content": "x"}], "stream": True}
-    headers = {"authorization": f"Bearer {home.daemon.key}"}
-    with httpx.stream(
-        "POST", f"{home.daemon.url}/v1/chat/completions", json=body, headers=headers, trust_env=False
-    ) as reply:
-        next(reply.iter_raw())
-    wait_for("the departure", lambda: of(samples(home), "stoker_service_departures_total", service="slow") == 1)
-    assert of(samples(home), "stoker_service_ttft_seconds_count", service="slow") == 1
+    before = of(samples(home), "stoker_service_departures_total", service="slow") or 0
+    chat(home, "slow", pieces=1)
+    wait_for("the departure", lambda: of(samples(home), "stoker_service_departures_total", service="slow") == before + 1)
+    assert (of(samples(home), "stoker_service_ttft_seconds_count", service="slow") or 0) > 0
     assert of(samples(home), "stoker_service_output_token_seconds_count", service="slow") is None

@@ -51,7 +51,7 @@ def test_every_alert_has_its_case() -> None:
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_fires_on_its_fault_and_not_on_health(name: str, tmp_path: Path) -> None:
     alert, case = ALERTS[name], CASES[name]
-    fires, rests = asked(case.fault, alert, case.minutes, case.count), asked(case.health, alert, case.minutes, 0)
+    fires, rests = asked(case.fault, alert, case.minutes, case.alerts), asked(case.health, alert, case.minutes, 0)
     write_tests(tmp_path, [alert], fires, rests)
     check(need("promtool"), "test", "rules", "tests.yml", folder=tmp_path)
 
