@@ -12,12 +12,12 @@ Series = dict[str, str]
 
 
 class Case(NamedTuple):
-    """`minutes`: when the alert is asked for; `count`: how many of it fire on the fault."""
+    """`minutes`: when the alert is asked for; `alerts`: how many of it fire on the fault."""
 
     minutes: int
     fault: Series
     health: Series
-    count: int = 1
+    alerts: int = 1
 
 
 def climb(*legs: tuple[int, float]) -> str:
@@ -154,8 +154,7 @@ CASES = {
     "gpu-slowed-by-power": Case(
         30,
         one("stoker_gpu_slowed", "1x40", f'{OF_GPU},reason="the power limit"'),
-        one("stoker_gpu_slowed", level((10, 1), (5, 0), (30, 1)), f'{OF_GPU},reason="the power limit"')
-        | one("stoker_gpu_slowed", level((22, 0), (1, 1), (30, 0)), f'{OF_GPU},reason="a hardware slowdown"'),
+        one("stoker_gpu_slowed", level((10, 1), (12, 0), (30, 1)), f'{OF_GPU},reason="the power limit"'),
     ),
     "gpu-clock-stuck": Case(20, gpu(30, 7.99e8), gpu(30, 2.236e9)),
     "gpu-busy-without-power": Case(

@@ -65,13 +65,13 @@ class Exporter(Collector):
                 return
             owners = [one for one in self._supervisor.owners.values() if one.endpoint and one.plan.is_engine]
             models = tuple({one.plan.model_path for one in self._supervisor.owners.values() if one.plan.model_path})
-            _, self.machine, *engines = await asyncio.gather(
+            _, machine, engines = await asyncio.gather(
                 self._supervisor.look_at_memory(),
                 asyncio.to_thread(self._read_machine, models),
-                *map(self._look_at_engine, owners),
+                asyncio.gather(*map(self._look_at_engine, owners)),
             )
             _say_changes(self.engines, engines)
-            self.engines = tuple(engines)
+            self.machine, self.engines = machine, tuple(engines)
             self._looked_at = now
 
     async def pass_on(self, service: str) -> bytes:

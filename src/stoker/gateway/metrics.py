@@ -60,7 +60,7 @@ class GatewayMetrics:
             "service", TTFT_S, self.registry,
         )  # fmt: skip
         self._output_token = Times(
-            "stoker_service_output_token_seconds", "Mean time of a stream's tokens after its first one.",
+            "stoker_service_output_token_seconds", "Mean time of a stream's tokens after its first, where it says how many.",
             "service", OUTPUT_TOKEN_S, self.registry,
         )  # fmt: skip
         self.substituted_answers = 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-from prometheus_client.utils import floatToGoString
 
 from stoker.watch.engine_page import EnginePage
 from stoker.watch.engine_series import ENGINE_SERIES
@@ -56,6 +56,10 @@ def _histogram(name: str, what: str, engines: Iterable[EngineSeen]) -> Metric:
     for one in engines:
         found = one.page.histograms.get(name) if one.page is not None else None
         if found is not None:
-            buckets = [(floatToGoString(bound), count) for bound, count in found.buckets]
+            buckets = [(_say_bound(bound), count) for bound, count in found.buckets]
             family.add_metric([one.service, one.engine], buckets, found.total)
     return family
+
+
+def _say_bound(bound: float) -> str:
+    return "+Inf" if bound == math.inf else repr(bound)

@@ -13,6 +13,15 @@ from stoker.records import Gpu, Memory
 # What slows a GPU down against its owner's will; an idle clock and one that somebody set are neither.
 SLOWED_BY = ("the power limit", "a hardware slowdown", "heat (software)", "heat (hardware)", "the power supply's brake")
 MHZ = 1e6
+MEMORY = {
+    "stoker_machine_memory_total_bytes": "The machine's memory.",
+    "stoker_machine_memory_available_bytes": "MemAvailable, the truth for a start.",
+    "stoker_machine_memory_free_bytes": "MemFree, which CUDA sees on a GB10.",
+    "stoker_machine_memory_page_cache_bytes": "Cached files.",
+    "stoker_machine_memory_floor_bytes": "What has to stay available (limits.memory_floor_bytes).",
+    "stoker_machine_memory_stalled_ratio": "Share of 10 s in which nothing ran for want of memory (PSI, full).",
+    "stoker_machine_swap_used_bytes": "Swapped out.",
+}
 
 
 class DiskSeen(NamedTuple):
@@ -34,39 +43,37 @@ class MachineSeen(NamedTuple):
 
 def machine_families(machine: MachineSeen) -> Iterator[Metric]:
     """Yields memory, GPUs and disks."""
-    yield from _memory_families(machine.memory, machine.floor_bytes)
-    yield from _gpu_families(machine.gpus)
-    for name, what, index in (("total", "Size", 1), ("free", "Room left", 2)):
-        family = GaugeMetricFamily(f"stoker_disk_{name}_bytes", f"{what} of a disk, by what lies on it.", labels=["holds"])
-        for disk in machine.disks:
-            family.add_metric([disk.holds], disk[index])
-        yield family
-
-
-def _memory_families(memory: Memory | None, floor_bytes: int) -> Iterator[Metric]:
-    stalled = memory.full_stall_pct if memory else None
-    told: Mapping[str, tuple[str, float | None]] = {
-        "stoker_machine_memory_total_bytes": ("The machine's memory.", memory and memory.total_bytes),
-        "stoker_machine_memory_available_bytes": ("MemAvailable, the truth for a start.", memory and memory.available_bytes),
-        "stoker_machine_memory_free_bytes": ("MemFree, which CUDA sees on a GB10.", memory and memory.free_bytes),
-        "stoker_machine_memory_page_cache_bytes": ("Cached files.", memory and memory.page_cache_bytes),
-        "stoker_machine_memory_floor_bytes": ("What has to stay available (limits.memory_floor_bytes).", floor_bytes),
-        "stoker_machine_memory_stalled_ratio": (
-            "Share of 10 s in which nothing ran for want of memory (PSI, full).", None if stalled is None else stalled / 100,
-        ),
-        "stoker_machine_swap_used_bytes": (
-            "Swapped out.", memory and memory.swap_total_bytes - memory.swap_free_bytes,
-        ),
-    }  # fmt: skip
-    for name, (what, value) in told.items():
+    amounts = {} if machine.memory is None else _amounts(machine.memory)
+    amounts["stoker_machine_memory_floor_bytes"] = machine.floor_bytes
+    for name, what in MEMORY.items():
         family = GaugeMetricFamily(name, what)
-        if value is not None:
-            family.add_metric([], value)
+        if (amount := amounts.get(name)) is not None:
+            family.add_metric([], amount)
         yield family
+    yield from _gpu_families(machine.gpus)
+    sizes = GaugeMetricFamily("stoker_disk_total_bytes", "Size of a disk, by what lies on it.", labels=["holds"])
+    room = GaugeMetricFamily("stoker_disk_free_bytes", "Room left on a disk, by what lies on it.", labels=["holds"])
+    for disk in machine.disks:
+        sizes.add_metric([disk.holds], disk.total_bytes)
+        room.add_metric([disk.holds], disk.free_bytes)
+    yield sizes
+    yield room
+
+
+def _amounts(memory: Memory) -> dict[str, float | None]:
+    stalled_pct = memory.full_stall_pct
+    return {
+        "stoker_machine_memory_total_bytes": memory.total_bytes,
+        "stoker_machine_memory_available_bytes": memory.available_bytes,
+        "stoker_machine_memory_free_bytes": memory.free_bytes,
+        "stoker_machine_memory_page_cache_bytes": memory.page_cache_bytes,
+        "stoker_machine_memory_stalled_ratio": None if stalled_pct is None else stalled_pct / 100,
+        "stoker_machine_swap_used_bytes": memory.swap_total_bytes - memory.swap_free_bytes,
+    }
 
 
 def _gpu_families(gpus: tuple[Gpu, ...]) -> Iterator[Metric]:
-    told = {
+    told: Mapping[str, tuple[str, list[float | None]]] = {
         "stoker_gpu_power_watts": ("Power drawn.", [gpu.power_w for gpu in gpus]),
         "stoker_gpu_temperature_celsius": ("The chip's temperature.", [gpu.temperature_c for gpu in gpus]),
         "stoker_gpu_utilisation_ratio": (
