@@ -48,17 +48,22 @@ class Composer:
         self._more = {**more, **({} if cell.shares_prefix else NO_CACHE.get(server.engine, {}))}
         self._seed = f"{seed}:{cell.content}:{cell.depth_tokens}:{cell.prompt_tokens}"
         self._serial = 0
+        self._made = {True: 0, False: 0}  # warm-ups, and requests that count
         self._fits_each = measure.is_cheap and not is_endless
         self._talks: dict[int, list[Message]] = {}
         self._turns: dict[int, list[str]] = {}
 
-    def jobs(self, orders: Sequence[Order]) -> list[Job]:
-        """Returns the requests for these orders."""
+    def jobs(self, orders: Sequence[Order], *, is_warmup: bool = False) -> list[Job]:
+        """Returns the requests for these orders; how long it warmed up changes nothing of what is asked afterwards."""
         self._talks, self._turns = {}, {}
-        return [self._job(number, order) for number, order in enumerate(orders)]
+        jobs = []
+        for number, order in enumerate(orders):
+            self._made[is_warmup] += 1
+            self._serial = -self._made[True] if is_warmup else self._made[False]
+            jobs.append(self._job(number, order))
+        return jobs
 
     def _job(self, number: int, order: Order) -> Job:
-        self._serial += 1
         past = self._past()
         prompt = self._fit("prompt", self._cell.depth_tokens + order.prompt_tokens, past, is_first=not past)
         messages = [*past, {"role": "user", "content": prompt.text}]
