@@ -105,7 +105,7 @@ HEAD = """# Tuning beside a sweep
 
 <!-- Written by benchmarks/tuning.py. -->
 
-{day}, Stoker {version}, {machine}, {cores} cores without a GPU: the demo model with its draft model, each way for {measure:g} s or
+{day}, Stoker {version}, {machine}, {cores} cores without a GPU: the demo model with its draft, each way for {measure:g} s or
 to 3 %. `python benchmarks/tuning.py`
 
 Within 3 % of the sweep's best with at most half of its starts: **{good} of {count}**.
