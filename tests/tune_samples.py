@@ -45,7 +45,8 @@ class World(Record, frozen=True):
         if way == OFF:
             return 1 / self.plain_s
         count = way.draft_tokens or 1
-        return self.length(count) / (self.plain_s + self.begin_s + self.each_s * count**self.curved)
+        step_s: float = self.plain_s + self.begin_s + self.each_s * count**self.curved
+        return self.length(count) / step_s
 
     def measure(self, way: Way, random: Random) -> Sighting:
         """Measures a way: repeats scatter, prompt by prompt the same for all ways, and a little by themselves."""

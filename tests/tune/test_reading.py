@@ -17,8 +17,9 @@ STEPS, TOKENS = 40, 99  # of the request of bench_seen: 100 tokens, the first of
 
 def cell(told: SpeculationSeen | None, **more: Any) -> CellResult:
     repeats = (make_repeat(make_request()),)
-    facts: dict[str, Any] = {"counted_by": ("usage",), "asked": 1, "failed": 0, "speculation": told, "repeats": repeats}
-    return CellResult(make_cell(), figures_of(repeats), **{**facts, **more})
+    facts: dict[str, Any] = {"counted_by": ("usage",), "asked": 1, "failed": 0, "speculation": told, "repeats": repeats,
+                             "figures": figures_of(repeats)}  # fmt: skip
+    return CellResult(make_cell(), **{**facts, **more})
 
 
 def counted(by_position: tuple[float, ...] | None, accepted: int = 59) -> SpeculationSeen:
@@ -29,7 +30,8 @@ def test_shares_by_position_add_up_to_the_length_of_every_smaller_number() -> No
     seen = read_cell(cell(counted((0.6, 0.45, 0.3, 0.125))), FOUR, "single")
     assert seen is not None
     assert seen.lengths == pytest.approx((1.6, 2.05, 2.35, 2.475))
-    assert (seen.lengths_by, seen.rates) == ("positions", pytest.approx((96 / 0.96,)))
+    assert seen.lengths_by == "positions"
+    assert seen.rates == pytest.approx((96 / 0.96,))
 
 
 def test_steps_without_drafts_shorten_what_a_mean_step_gives() -> None:

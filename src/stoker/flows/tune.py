@@ -21,6 +21,7 @@ from stoker.store.timelines import read_starts
 from stoker.supervise.steps import ended_as_by_ctrl_c
 from stoker.tune import choosing
 from stoker.tune.choosing import Guesses, choose, guess_all, most_starts, next_scout, next_way
+from stoker.tune.curve import Guess
 from stoker.tune.ratios import band_of
 from stoker.tune.showing import make_view
 
@@ -68,7 +69,7 @@ class _Tuning:
         self._daemon = ensure_daemon(paths)
         self._trier = Trier(paths, config, self._daemon, tunable, asking, say)
         self._state = choosing.State(tunable.families)
-        self._guesses: dict[Way, choosing.Guess] = {}
+        self._guesses: dict[Way, Guess] = {}
         self._failures: dict[Way, str] = {}
         self._began_s = time.monotonic()
         ready = [one.name for one in self._daemon.status().services if one.state is State.READY]

@@ -79,4 +79,4 @@ def student_t(level: float, freedom: int) -> float:
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
     )
-    return sum(term / freedom**power for power, term in enumerate(terms))
+    return sum((term / float(freedom**power) for power, term in enumerate(terms)), 0.0)

@@ -63,7 +63,7 @@ def test_a_measured_neighbour_pins_the_curve_there() -> None:
 def test_without_any_counter_the_usual_rates_are_taken_and_the_band_is_wide() -> None:
     known = guess_rate(3, "draft", PLAIN, [(8, Seen("code", steady(50.0), lengths_from_mean(0.5, 8), "positions"))])
     blind = guess_rate(3, "draft", PLAIN, [(8, Seen("code", steady(50.0)))])
-    assert blind.sd > 2 * known.sd
+    assert blind.sd > 1.5 * known.sd
     assert math.isfinite(blind.mean)
 
 
