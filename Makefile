@@ -30,10 +30,14 @@ test-clients: $(VENV)/.dev
 	@clients=$$(tools/make-clients clients) && webui=$$(tools/make-clients open-webui) || exit 1; \
 	STOKER_CLIENTS="$$clients" STOKER_OPEN_WEBUI="$$webui" $(BIN)/python -m pytest tests/with_clients tests/with_webui
 
-# Kills the daemon or its engine with -9 at 200 random moments, plays 300 random sequences of verbs and kills, lets 200
-# engines eat memory, and sends 100,000 bent requests; twenty minutes.
+# Kills the daemon or its engine with -9 at random moments, plays random sequences of verbs and kills, lets engines of four
+# kinds eat memory, and sends bent requests; twenty minutes.
+FAULTS ?= 200
+SEQUENCES ?= 300
+EATERS ?= 50
+FUZZ ?= 100000
 test-faults: $(VENV)/.dev
-	STOKER_FAULTS=200 STOKER_SEQUENCES=300 STOKER_FUZZ=100000 \
+	STOKER_FAULTS=$(FAULTS) STOKER_SEQUENCES=$(SEQUENCES) STOKER_EATERS=$(EATERS) STOKER_FUZZ=$(FUZZ) \
 	    $(BIN)/python -m pytest -s tests/faults tests/supervise/test_memory_trials.py tests/gateway/test_fuzz.py $(AGAIN)
 
 check: lint types layers docs-check

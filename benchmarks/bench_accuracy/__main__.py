@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import resource
 import shlex
 import subprocess
@@ -24,14 +25,13 @@ from typing import Any
 
 from benchmarks.bench_accuracy.pages import Row, pages
 from benchmarks.bench_accuracy.scenes import SCENES, Scene, truth_of
-from benchmarks.bench_accuracy.serving import call, truth_server
+from benchmarks.bench_accuracy.serving import book_server, call, truth_server
 from benchmarks.bench_accuracy.tools import TOOLS, Job
 from benchmarks.bench_accuracy.truth_server import MODEL
 from benchmarks.gateway.document import write_part
 
 LIMIT_S = 180.0
 PROMPT_TOKENS = 512
-BOOK = "the of and to in is was he for it with as his on be at by had not are but from or have an they which one you "
 
 
 def main() -> None:
@@ -45,9 +45,9 @@ def main() -> None:
     ours = shlex.join([sys.executable, str(Path(__file__).with_name("adapter.py"))])
     tools = {"stoker": ours} | dict(one.split("=", 1) for one in asked.tool)
     scenes = [scene for scene in SCENES if asked.only in scene.name]
-    with tempfile.TemporaryDirectory() as folder, truth_server() as url:
+    with tempfile.TemporaryDirectory() as folder, truth_server() as url, book_server() as book_url:
         rows = [
-            _measure(name, words, scene, url, asked.tokenizer, Path(folder))
+            _measure(name, words, scene, url, book_url, asked.tokenizer, Path(folder))
             for scene in scenes
             for name, words in tools.items()
         ]
@@ -57,13 +57,11 @@ def main() -> None:
         write_part(asked.write, "bench accuracy", text)
 
 
-def _measure(name: str, words: str, scene: Scene, url: str, tokenizer: str, folder: Path) -> Row:
+def _measure(name: str, words: str, scene: Scene, url: str, book_url: str, tokenizer: str, folder: Path) -> Row:
     call(f"{url}/truth/schedule", scene.schedule)
-    out = folder / name / scene.name.replace(" ", "-")
+    out = folder / name / re.sub(r"\W+", "-", scene.name)  # a comma ends the path for guidellm
     out.mkdir(parents=True)
-    book = folder / "book.txt"
-    book.write_text(BOOK * 600)
-    job = Job(url, MODEL, tokenizer, book.as_uri(), PROMPT_TOKENS, scene.tokens, scene.concurrency, scene.requests, out)
+    job = Job(url, MODEL, tokenizer, book_url, PROMPT_TOKENS, scene.tokens, scene.concurrency, scene.requests, out)
     before, begun_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with (out / "log.txt").open("w") as log, contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run([*shlex.split(words), *TOOLS[name].words(job)], stdout=log, stderr=log, timeout=LIMIT_S, check=False)

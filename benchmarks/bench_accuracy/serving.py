@@ -6,12 +6,15 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+WORDS = b"the of and to in is was he for it with as his on be at by had not are but from or have an they which one you "
 
 
 @contextlib.contextmanager
@@ -24,6 +27,25 @@ def truth_server() -> Iterator[str]:
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"
         finally:
             process.terminate()
+
+
+class _Book(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(600 * WORDS)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def book_server() -> Iterator[str]:
+    """Serves a text to tools that make their prompts from one; yields its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Book) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/book.txt"
+        server.shutdown()
 
 
 def call(url: str, body: Any = None) -> Any:

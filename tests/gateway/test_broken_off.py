@@ -84,6 +84,31 @@ def test_a_client_of_http_1_0_gets_the_event_before_the_close_or_a_reset(reply: 
     run(reply, story)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("filters", [(), FILTERS], ids=["plain", "filtered"])
+@pytest.mark.parametrize(
+    ("path", "last", "breaks"),
+    [
+        (b"/v1/chat/completions", b"", True),
+        (b"/v1/chat/completions", b"data: [DONE]\n\n", False),
+        (b"/v1/chat/completions", b'data: {"error":{"message":"out of memory"}}\n\n', False),
+        (b"/v1/messages", b'event: message_delta\ndata: {"type":"message_delta"}\n\n', True),
+        (b"/v1/messages", b'event: message_stop\ndata: {"type":"message_stop"}\n\n', False),
+        (b"/v1/responses", b'data: {"type":"response.completed"}\n\n', False),
+        (b"/v1/audio/speech", b"", False),  # whose events nobody here knows
+    ],
+)
+def test_a_stream_that_only_its_close_ends_is_whole_with_its_last_event_alone(
+    path: bytes, last: bytes, breaks: bool, filters: tuple[str, ...]
+) -> None:
+    async def story(stage: Stage) -> None:
+        client = await stage.request(b"POST", path, body=BODY)
+        answer = await client.read_answer(breaks=breaks)
+        assert answer.body.startswith(TOKEN + last)
+        assert (b"engine_died" in answer.body) is breaks
+
+    run(raw(HEAD + b"connection: close\r\n\r\n" + TOKEN + last), story, filters)
+
+
 def test_half_a_reply_that_only_its_close_would_end_is_reset() -> None:
     async def half(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n4\r\n[1, \r\n")

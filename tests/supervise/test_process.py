@@ -22,7 +22,7 @@ from stoker.records import Handle, LaunchSpec
 from stoker.supervise.process import (
     EngineProcess,
     Group,
-    _kill_leaders_group,
+    _signal_leaders_group,
     find_adopted,
     find_marked,
     read_boot_id,
@@ -201,7 +201,7 @@ def test_another_launchs_processes_are_not_touched(engines: Engines) -> None:
 
 def test_a_process_group_that_took_over_a_pid_is_not_killed(engines: Engines) -> None:
     stranger = subprocess.Popen(("sleep", "60"), process_group=0)
-    _kill_leaders_group(Group("ended/long-ago/", stranger.pid))
+    _signal_leaders_group(Group("ended/long-ago/", stranger.pid), signal.SIGKILL)
     assert stranger.poll() is None
     stranger.kill()
     stranger.wait()

@@ -12,6 +12,7 @@ from stoker.gateway.pool import EngineConnection, Pool
 from stoker.gateway.refusals import error_event, refuse
 from stoker.gateway.reply_head import SWITCHED, ReplyHead, read_head, split_head
 from stoker.gateway.silence import Silence
+from stoker.gateway.stream_end import lacks_its_end
 from stoker.gateway.way import Way
 
 INTERIM = frozenset(range(100, 200)) - {SWITCHED}
@@ -116,12 +117,19 @@ class Relay(asyncio.Protocol):
         self._silence.forget(self)
         if self._exchange.done:
             return
-        if self._reply is not None and isinstance(self._reply.body, OpenBody) and error is None:
+        if error is None and self._may_end_so():
             self._exchange.end()
             return
         name = self._endpoint.service
         why = f"The engine of {name} broke the connection before its reply was whole; see `stoker logs {name}`."
         self._break(502, "engine_died", why)
+
+    def _may_end_so(self) -> bool:
+        """Tells whether the end of its connection ends the reply, which of a stream only its last event tells."""
+        reply, passage = self._reply, self.passage
+        if reply is None or not isinstance(reply.body, OpenBody):
+            return False
+        return passage is None or not reply.is_stream or not lacks_its_end(self._exchange.request.path, passage.tail)
 
     def _start(self, reply: ReplyHead, data: bytes) -> None:
         if reply.status == SWITCHED and not self._exchange.request.is_websocket:
