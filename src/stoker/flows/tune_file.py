@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ from stoker import __version__
 from stoker.box import clock_s
 from stoker.config import Config
 from stoker.errors import Refused, StokerError
+from stoker.flows.client_files import write_mended
 from stoker.flows.tunable import Tunable
 from stoker.records import TriedWay, TuneView, Way
 from stoker.tune.writing import keys_of, line_of, write_way
@@ -51,7 +51,7 @@ class Writer:
                 f"the table of {self._tunable.wish.name} in {self._file} was changed meanwhile, so nothing is written",
                 next_step=f"put it in yourself: {'; '.join(self.lines_of(way))}",
             )
-        _replace(file, write_way(text, self._tunable.wish.name, said, evidence_of(view)))
+        write_mended(file, write_way(text, self._tunable.wish.name, said, evidence_of(view)))
         self.has_written = True
         return str(file)
 
@@ -92,20 +92,3 @@ def _plain(content: str) -> str:
 def _say(one: TriedWay) -> str:
     band = one.measured
     return f"{one.way.name} {band.tok_s:.1f} ({band.low_tok_s:.1f} to {band.high_tok_s:.1f})" if band else one.way.name
-
-
-def _replace(file: Path, text: str) -> None:
-    """Replaces a file whole, with its mode; a link stays one."""
-    real = file.resolve()
-    try:
-        with tempfile.NamedTemporaryFile("wb", dir=real.parent, prefix=f".{real.name}.", delete=False) as out:
-            fresh = Path(out.name)
-            out.write(text.encode())
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.chmod(real.stat().st_mode & 0o7777)
-        fresh.replace(real)
-    except OSError as problem:
-        raise StokerError(
-            f"{file} cannot be written", why=problem.strerror or str(problem), next_step="free some space"
-        ) from problem
