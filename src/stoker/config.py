@@ -130,6 +130,11 @@ class Paths(Record, frozen=True):
         return self.state / "bench.db"
 
     @property
+    def bench_lock(self) -> Path:
+        """The file of which each byte is locked while the run of that number is measured."""
+        return self.state / "bench.lock"
+
+    @property
     def watch_database(self) -> Path:
         """The SQLite file of what watching saw; it may be thrown away."""
         return self.state / "watch.db"

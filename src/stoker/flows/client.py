@@ -90,9 +90,9 @@ class Daemon:
         listed = self._call("GET", "/v1/models", None, _Models, QUICK_LIMIT_S)
         return tuple(ServedModel(one.id, one.service, one.context_tokens, one.state == State.READY) for one in listed.data)
 
-    def up(self, wish: Wish) -> ServiceView:
-        """Asks for a service to run."""
-        return self._call("POST", "/api/services", wish, ServiceView, PLAN_LIMIT_S)
+    def up(self, wish: Wish, *, is_trial: bool = False) -> ServiceView:
+        """Asks for a service to run; `rollback` never leads back to a trial, unless it is asked for in earnest later."""
+        return self._call("POST", "/api/services?trial=1" if is_trial else "/api/services", wish, ServiceView, PLAN_LIMIT_S)
 
     def adopt(self, wish: AdoptWish) -> AdoptView:
         """Asks for a running engine to be taken over."""

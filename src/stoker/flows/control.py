@@ -82,10 +82,14 @@ class Control:
         self._check_names(plan.service, plan.model)
         return plan
 
-    async def up(self, wish: Wish) -> ServiceView:
-        """Plans a wish and asks for it to run; the state returned is the first that follows."""
+    async def up(self, wish: Wish, *, is_trial: bool = False) -> ServiceView:
+        """Plans a wish and asks for it to run; the state returned is the first that follows.
+
+        A trial is no plan to go back to until it is asked for in earnest.
+        """
         plan = await self.plan(wish)
-        owner = await self._supervisor.start(plan, "you asked for it")
+        why = "it is tried out" if is_trial else "you asked for it"
+        owner = await self._supervisor.start(plan, why, is_trial=is_trial)
         return owner.view()
 
     async def adopt(self, wish: AdoptWish) -> AdoptView:

@@ -18,6 +18,7 @@ Example:
   stoker bench coder --pp 512 2048 --tg 128 --depth 0 4096 --concurrency 1 8 --content code
   stoker bench --url http://spark:8000/v1 --model gemma --key-file key.txt --runs 5 --json
   stoker bench coder --rate 2 --arrivals poisson --requests 60 --slo ttft=500ms,itl=50ms
+  stoker bench coder --content code --content prose --content chat
   stoker bench coder --soak 1h --concurrency 4
 """
 COMMAND = Words(
