@@ -45,8 +45,8 @@ class Exporter(Collector):
         self._serving = serving
         self._prober = prober
         self._box: Box = LocalBox()
-        self._machine = MachineSeen()
         self._engines: tuple[EngineSeen, ...] = ()
+        self._seen: list[Metric] = []
         self._known: dict[str, tuple[Launch, Known]] = {}
         self._looked_at = float("-inf")
         self._looks = asyncio.Lock()
@@ -71,7 +71,8 @@ class Exporter(Collector):
                 asyncio.gather(*map(self._look_at_engine, owners)),
             )
             _say_changes(self._engines, engines)
-            self._machine, self._engines = machine, tuple(engines)
+            self._engines = tuple(engines)
+            self._seen = await asyncio.to_thread(lambda: [*engine_families(engines), *machine_families(machine)])
             self._looked_at = now
 
     async def pass_on(self, service: str) -> bytes:
@@ -83,8 +84,7 @@ class Exporter(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Tells what was seen."""
-        yield from engine_families(self._engines)
-        yield from machine_families(self._machine)
+        yield from self._seen
         yield from service_families(self._look_at_services())
 
     async def _look_at_engine(self, owner: ServiceOwner) -> EngineSeen:
