@@ -45,8 +45,9 @@ class Exporter(Collector):
         self._serving = serving
         self._prober = prober
         self._box: Box = LocalBox()
-        self._engines: tuple[EngineSeen, ...] = ()
-        self._seen: list[Metric] = []
+        self.machine = MachineSeen()
+        self.engines: tuple[EngineSeen, ...] = ()
+        self._told: list[Metric] = []
         self._known: dict[str, tuple[Launch, Known]] = {}
         self._looked_at = float("-inf")
         self._looks = asyncio.Lock()
@@ -70,10 +71,14 @@ class Exporter(Collector):
                 asyncio.to_thread(self._read_machine, models),
                 asyncio.gather(*map(self._look_at_engine, owners)),
             )
-            _say_changes(self._engines, engines)
-            self._engines = tuple(engines)
-            self._seen = await asyncio.to_thread(lambda: [*engine_families(engines), *machine_families(machine)])
+            _say_changes(self.engines, engines)
+            self.machine, self.engines = machine, tuple(engines)
             self._looked_at = now
+
+    async def prepare(self) -> None:
+        """Looks, and makes what is told of engines and machine: in a thread, since streams wait for what is done here."""
+        await self.look()
+        self._told = await asyncio.to_thread(lambda: [*engine_families(self.engines), *machine_families(self.machine)])
 
     async def pass_on(self, service: str) -> bytes:
         """Returns what a service's engine tells of itself; raises StokerError where it tells nothing."""
@@ -83,9 +88,9 @@ class Exporter(Collector):
         return await self._prober.read_page(owner.endpoint, PAGE_LIMIT_S)
 
     def collect(self) -> Iterator[Metric]:
-        """Tells what was seen."""
-        yield from self._seen
-        yield from service_families(self._look_at_services())
+        """Tells what was prepared, and of services what is so now."""
+        yield from self._told
+        yield from service_families(self.services())
 
     async def _look_at_engine(self, owner: ServiceOwner) -> EngineSeen:
         service, engine, endpoint = owner.plan.service, owner.plan.engine, owner.endpoint
@@ -105,7 +110,7 @@ class Exporter(Collector):
         self._known[service] = (launch, learn(known, page, problems))
         return EngineSeen(service, engine, page, problems)
 
-    def _look_at_services(self) -> Iterator[ServiceSeen]:
+    def services(self) -> Iterator[ServiceSeen]:
         serving = self._serving()
         for name, owner in sorted(self._supervisor.owners.items()):
             yield ServiceSeen(
