@@ -240,7 +240,7 @@ def main() -> None:
 HEAD = """# How soon watching finds what is wrong
 
 Stoker {version}, `python -m benchmarks.watching --seeds {seeds}`: series that are made up (`benchmarks/watched_load.py`),
-{seeds} of each kind, played in simulated time, so a busy machine changes nothing. No engine was run for this, and no GB10 seen.
+{seeds} of each kind, played in simulated time, so a busy machine changes nothing. No engine was run for this.
 
 A service is asked in sessions, in office hours unless it says otherwise; drafts scatter between requests and sessions. The
 fault begins on the fifth day, at ten. Delays are on the wall, pauses in which nobody asks included: the middle of all runs,

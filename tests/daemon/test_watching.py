@@ -18,7 +18,7 @@ import pytest
 from home import Home, wait_for
 from stoker.records import State
 
-QUICK = "[watch]\nevery_s = 1.0\nnotice_limit_s = 1.0\n"
+QUICK = "[watch]\nevery_s = 1.0\nnotice_limit_s = 5.0\n"
 HELLO = [{"role": "user", "content": "Who are you?"}]
 
 
@@ -64,12 +64,24 @@ def lie(home: Home) -> None:
     wait_for("the alert", noticed)
 
 
+def kill_engine(home: Home, name: str) -> None:
+    """Kills the engine of a service and waits until the daemon noticed."""
+    home.await_state(name, State.READY)
+    pid, before = home.service(name).pid, home.service(name).restarts
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_for("a restart", lambda: home.service(name).restarts > before)
+
+
 def test_an_alert_reaches_everybody_beside_one_who_hangs(
     home: Home, tmp_path: Path, receiver: tuple[str, list[tuple[str, dict[str, str], bytes]]]
 ) -> None:
     address, posts = receiver
     told = tmp_path / "told.json"
-    program = f"import sys, pathlib; pathlib.Path({str(told)!r}).write_text(sys.stdin.read())"
+    # Written whole or not at all: a busy machine may need a second try.
+    program = (
+        f"import os, sys; new = {str(told)!r} + '.new'; open(new, 'w').write(sys.stdin.read()); os.rename(new, new[:-4])"
+    )
     with socket.create_server(("127.0.0.1", 0)) as silent:
         hanging = f"http://127.0.0.1:{silent.getsockname()[1]}/secret-of-mine"
         home.configure(
@@ -79,15 +91,15 @@ def test_an_alert_reaches_everybody_beside_one_who_hangs(
         )
         lie(home)
         wait_for("both posts", lambda: len(posts) >= 2)
-        wait_for("the command", lambda: told.exists() and told.read_text())
-        lost = wait_for("the one who hangs to be given up", lambda: home.daemon.watch().lost)
+        wait_for("the command", told.exists)
+        limit = "did not answer within 5 s (notice_limit_s)"
+        wait_for("one to be given up", lambda: any(limit in line for line in home.daemon.watch().lost))
     by_path = {path: (headers, body) for path, headers, body in posts}
     alert = json.loads(by_path["/hook"][1])
     assert (alert["id"], alert["state"], alert["severity"]) == ("substituted-answers", "firing", "critical")
     assert json.loads(told.read_text()) == alert
     headers = {name.lower(): value for name, value in by_path["/topic"][0].items()}
     assert (headers["title"], headers["priority"]) == (alert["title"], "5")
-    assert any("did not answer within 1 s (notice_limit_s)" in line for line in lost)
     log = home.paths.daemon_log.read_text()
     assert "alert=substituted-answers" in log
     assert "secret-of-mine" not in log
@@ -123,11 +135,7 @@ def test_an_act_is_done_once_it_is_asked_for_and_kept_with_its_reason(home: Home
     home.add_fake("brief")
     home.run("up", "brief")
     for _ in range(2):
-        home.await_state("brief", State.READY)
-        pid, before = home.service("brief").pid, home.service("brief").restarts
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
-        wait_for("a restart", lambda before=before: home.service("brief").restarts > before)
+        kill_engine(home, "brief")
     acts = wait_for("the act", lambda: json.loads(home.run("alerts", "--json", code=None).stdout)["acts"])
     assert [(one["alert"], one["about"], one["act"], one["dry_run"]) for one in acts] == [
         ("service-restarted", "brief", "stop", dry)
