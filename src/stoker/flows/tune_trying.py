@@ -117,10 +117,15 @@ class Trier:
     def try_way(self, way: Way) -> Sighting | str:
         """Returns what a way gave, or why it gave nothing; raises TuningStopped or Interrupted."""
         began_s = time.monotonic()
-        view = self.start(way)
-        if view.state is not State.READY:
-            return self._why_not_ready(view)
-        run = self._measure()
+        try:
+            view = self.start(way)
+            if view.state is not State.READY:
+                return self._why_not_ready(view)
+            run = self._measure()
+        except TuningStopped:
+            raise
+        except StokerError as problem:  # the plan refuses it, or it died before it was asked
+            return f"{problem.what}{f' ({problem.why})' if problem.why else ''}"
         if not run.is_whole:
             raise Interrupted
         self._check_memory([one.machine.available_low_bytes for one in run.cells if one.machine])
