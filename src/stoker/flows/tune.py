@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
 from stoker.config import Config, Paths
 from stoker.errors import StokerError
+from stoker.flows.bench_runs import write_text
 from stoker.flows.bringing import stop_those_up
 from stoker.flows.lease import hold_run
 from stoker.flows.tunable import Tunable, read_tunable
@@ -22,10 +24,12 @@ from stoker.supervise.steps import ended_as_by_ctrl_c
 from stoker.tune import choosing
 from stoker.tune.choosing import Guesses, choose, guess_all, most_starts, next_scout, next_way
 from stoker.tune.curve import Guess
+from stoker.tune.picture import render_page, render_svg
 from stoker.tune.ratios import band_of
 from stoker.tune.showing import make_view
 
 LAST_LINES = 12
+PICTURES = {".html": render_page, ".svg": render_svg}
 BUDGET_OVER = "the budget is over"
 INTERRUPTED = "it was interrupted; the service is as it was, and stoker.toml too"
 
@@ -47,6 +51,11 @@ def tune(paths: Paths, config: Config, service: str | None, asking: Asking, say:
     writer = Writer(config, tunable)
     with hold_run(paths, f"tune {tunable.wish.name}"), ended_as_by_ctrl_c():
         return _Tuning(paths, config, tunable, writer, asking, say).run()
+
+
+def write_picture(view: TuneView, file: Path) -> None:
+    """Draws a tuning as the kind of file that its name says, one of PICTURES."""
+    write_text(file, PICTURES[file.suffix](view))
 
 
 def expected_start_s(paths: Paths, service: str) -> float | None:
