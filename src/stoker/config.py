@@ -128,6 +128,11 @@ class Paths(Record, frozen=True):
         return self.state / "bench.db"
 
     @property
+    def bench_lock(self) -> Path:
+        """The file of which each byte is locked while the run of that number is measured."""
+        return self.state / "bench.lock"
+
+    @property
     def lock(self) -> Path:
         """The file whose lock says which daemon owns this folder."""
         return self.state / "daemon.lock"

@@ -21,6 +21,7 @@ from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
+from stoker.flows.exporting import Exporter
 from stoker.flows.exposure import check_exposure
 from stoker.flows.gating import Gatekeeper
 from stoker.flows.history import History
@@ -93,7 +94,9 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
-    metrics = GatewayMetrics(supervisor.views, __version__, supervisor.look_at_memory)
+    exporter = Exporter(paths, config.limits.memory_floor_bytes, supervisor, lambda: door.serving, prober)
+    metrics = GatewayMetrics(supervisor.views, __version__, exporter.look, exporter.pass_on)
+    metrics.registry.register(exporter)
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
     keyring, meter = Keyring(keys.client, keys.control), Meter(recorder.note, metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
@@ -107,6 +110,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand, identity)
     finally:
         await prober.close()
+        exporter.close()
         recorder.close()
         timelines.close()
         verifications.close()
