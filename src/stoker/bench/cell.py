@@ -106,10 +106,11 @@ class _Measuring:
             return "failed"
         if self._settings.runs is not None:
             return "runs" if len(self._kept) >= self._settings.runs else None
+        if len(self._kept) < self._settings.least_runs:
+            return None
         if len(self._kept) >= LEAST_VALUES and self._is_precise():
             return "precision"
-        is_over = time.perf_counter() - self._begun_s > self._settings.budget_s
-        return "budget" if is_over and len(self._kept) >= self._settings.least_runs else None
+        return "budget" if time.perf_counter() - self._begun_s > self._settings.budget_s else None
 
     def _is_precise(self) -> bool:
         middles = [_middles(one.repeat) for one in self._kept]

@@ -141,4 +141,5 @@ def _why(state: State, best: Sighting) -> str:
     plain = state.find(OFF)
     if plain is None or plain.way == best.way:
         return "nothing that was tried is faster" if plain else "it is the fastest of what was tried"
-    return f"{rate_of(best) / rate_of(plain):.2f} times as fast as without drafts"
+    times = rate_of(best) / rate_of(plain)
+    return f"{'more than ten' if times > 10 else f'{times:.2f}'} times as fast as without drafts"
