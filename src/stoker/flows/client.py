@@ -34,6 +34,7 @@ from stoker.records import (
     UsageView,
     Wish,
 )
+from stoker.records.watching import Silence, WatchView
 
 CALL_LIMIT_S = 60.0
 QUICK_LIMIT_S = 5.0
@@ -146,6 +147,14 @@ class Daemon:
     def usage(self, by: UsageBy, since: float | None) -> UsageView:
         """Returns who used what since a time."""
         return self._call("GET", f"/api/usage?{urlencode({'by': by, 'since': since or 0})}", None, UsageView)
+
+    def watch(self) -> WatchView:
+        """Returns what watching sees now."""
+        return self._call("GET", "/api/watch", None, WatchView, QUICK_LIMIT_S)
+
+    def silence(self, silence: Silence) -> tuple[Silence, ...]:
+        """Keeps quiet about some alerts; returns all silences that last."""
+        return self._call("POST", "/api/silences", silence, tuple[Silence, ...])
 
     def stop(self) -> None:
         """Asks the daemon to end."""

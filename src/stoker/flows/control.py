@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import psutil
 
@@ -16,6 +17,7 @@ from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
 from stoker.flows.menu import Menu
 from stoker.flows.planning import make_plan
+from stoker.flows.watching import Watching
 from stoker.plan.idle import ON_PURPOSE
 from stoker.records import (
     AdoptView,
@@ -42,8 +44,9 @@ class Control:
 
     def __init__(
         self, paths: Paths, store: ServiceStore, history: History, verifications: VerificationStore,
-        supervisor: Supervisor, menu: Menu, idle: Idle, keys: KeyDesk,
+        supervisor: Supervisor, menu: Menu, idle: Idle, keys: KeyDesk, watching: Callable[[], Watching],
     ) -> None:  # fmt: skip
+        self._watching = watching
         self._paths = paths
         self._store = store
         self._history = history
@@ -145,6 +148,11 @@ class Control:
         if view is None:
             raise WrongUse("there was no switch since the daemon began", next_step="`stoker switch SERVICE` makes one")
         return view
+
+    @property
+    def watching(self) -> Watching:
+        """The watch over services and machine."""
+        return self._watching()
 
     def stop(self) -> None:
         """Ends the daemon; no switch goes on with the next one."""

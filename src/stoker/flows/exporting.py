@@ -45,8 +45,8 @@ class Exporter(Collector):
         self._serving = serving
         self._prober = prober
         self._box: Box = LocalBox()
-        self._machine = MachineSeen()
-        self._engines: tuple[EngineSeen, ...] = ()
+        self.machine = MachineSeen()
+        self.engines: tuple[EngineSeen, ...] = ()
         self._known: dict[str, tuple[Launch, Known]] = {}
         self._looked_at = float("-inf")
         self._looks = asyncio.Lock()
@@ -70,8 +70,8 @@ class Exporter(Collector):
                 asyncio.to_thread(self._read_machine, models),
                 asyncio.gather(*map(self._look_at_engine, owners)),
             )
-            _say_changes(self._engines, engines)
-            self._machine, self._engines = machine, tuple(engines)
+            _say_changes(self.engines, engines)
+            self.machine, self.engines = machine, tuple(engines)
             self._looked_at = now
 
     async def pass_on(self, service: str) -> bytes:
@@ -83,9 +83,9 @@ class Exporter(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Tells what was seen."""
-        yield from engine_families(self._engines)
-        yield from machine_families(self._machine)
-        yield from service_families(self._look_at_services())
+        yield from engine_families(self.engines)
+        yield from machine_families(self.machine)
+        yield from service_families(self.services())
 
     async def _look_at_engine(self, owner: ServiceOwner) -> EngineSeen:
         service, engine, endpoint = owner.plan.service, owner.plan.engine, owner.endpoint
@@ -105,7 +105,7 @@ class Exporter(Collector):
         self._known[service] = (launch, learn(known, page, problems))
         return EngineSeen(service, engine, page, problems)
 
-    def _look_at_services(self) -> Iterator[ServiceSeen]:
+    def services(self) -> Iterator[ServiceSeen]:
         serving = self._serving()
         for name, owner in sorted(self._supervisor.owners.items()):
             yield ServiceSeen(

@@ -63,6 +63,7 @@ class GatewayMetrics:
             "stoker_service_output_token_seconds", "Mean time of a stream's tokens after its first, where it says how many.",
             "service", OUTPUT_TOKEN_S, self.registry,
         )  # fmt: skip
+        self.substituted_answers = 0
         self._substituted = Counter(
             "stoker_gateway_substituted_answers",
             "Answers that named another model than was asked for, and times that an engine had not counted some.",
@@ -90,11 +91,13 @@ class GatewayMetrics:
 
     def substituted(self, service: str, model: str, said: str) -> None:
         """Counts an answer that says that another model gave it, which must never be."""
+        self.substituted_answers += 1
         self._substituted.inc()
         logger.error("service=%s was asked for %s, and its answer says it is from %s", service, model, said)
 
     def ungenerated(self, service: str, model: str, tokens: int) -> None:
         """Counts answers of so many tokens that their engine did not generate, which must never be either."""
+        self.substituted_answers += 1
         self._substituted.inc()
         logger.error(
             "service=%s was asked for %s, and its answers said %d tokens that its engine did not generate: "

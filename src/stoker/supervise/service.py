@@ -119,6 +119,11 @@ class ServiceOwner:
         """What it has yet to take of the memory that is available now."""
         return self._hands.coming_bytes(self.service, self.is_busy)
 
+    @property
+    def memory_before_bytes(self) -> int | None:
+        """What was available before the present launch; None where there is none."""
+        return None if self._hands.handle is None else self._hands.handle.memory_before_bytes
+
     def need_for(self, plan: Plan) -> int:
         """Returns what a start by a plan has to find free."""
         return self._hands.need_for(plan)

@@ -20,6 +20,7 @@ from stoker.web.keys import key_offers
 from stoker.web.offers import Offer
 from stoker.web.openapi import JSON, describe
 from stoker.web.services import service_offers
+from stoker.web.watch import watch_offers
 from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_body, read_number
 
 SWITCH_ASKS = {"seen": float, "since": float, "limit_s": float}
@@ -64,6 +65,7 @@ def make_app(control: Control) -> App:
         Offer("GET", "/api/switch", await_switch, "Wait for the steps of a switch.", SwitchView, asks=SWITCH_ASKS),
         *service_offers(control),
         *key_offers(control),
+        *watch_offers(control),
         Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
     document = describe(offers)
