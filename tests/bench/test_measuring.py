@@ -114,7 +114,8 @@ def test_a_talk_goes_on_with_what_was_answered(truth: str) -> None:
     assert [one.turn for one in found] == [0, 1, 2]
     lengths = [one.prompt_tokens or 0 for one in found]
     assert lengths[0] == 128
-    assert all(after - before >= 128 + 12 for before, after in pairwise(lengths))
+    # It cannot count without a trial, so later turns have as many words as the first one, and about as many tokens.
+    assert all(after - before >= 0.8 * 128 + 12 for before, after in pairwise(lengths))
 
 
 def test_depth_is_a_past_and_counts_with_the_prompt(truth: str) -> None:
