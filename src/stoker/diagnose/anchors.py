@@ -21,7 +21,8 @@ def find_anchors(pattern: str) -> tuple[str, ...]:
 
 def _of_sequence(nodes: Iterable[Node]) -> tuple[str, ...] | None:
     """Of the runs that a sequence holds in any case the longest is the rarest."""
-    choices, run = [], ""
+    choices: list[tuple[str, ...]] = []
+    run = ""
     for kind, what in [*nodes, (None, None)]:
         if str(kind) == "LITERAL":
             run += chr(what).lower()

@@ -146,7 +146,7 @@ def tell_noise(suspects: Iterable[Suspect]) -> tuple[Noise, ...]:
 
 def tell_unknown(start: Start, suspects: Sequence[Suspect]) -> tuple[LogLine, ...]:
     """Returns the most telling lines that no rule explains, in the order of the log."""
-    explained = {hit.line for one in suspects for hit in one.hits}
+    explained = {hit.line for one in suspects if one.confidence != "possible" for hit in one.hits}
     heard = [hit for hit in (*start.first_faults, *start.last_faults) if hit.line not in explained]
     worst = sorted(heard, key=lambda hit: (-int(hit.sign.name), -hit.line))
     by_text = {_said(hit): hit for hit in {hit.line: hit for hit in worst}.values()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -47,6 +48,7 @@ class Hit(NamedTuple):
     found: re.Match[str]
 
 
+@cache
 def make_sign(kind: str, name: str, pattern: str) -> Sign:
     """Returns a sign; its pattern needs a run of letters that each match holds."""
     anchors = find_anchors(pattern)

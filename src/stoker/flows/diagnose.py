@@ -111,8 +111,8 @@ def read_context(context: str | None) -> Known:
         return Known({})
     with suppress(OSError, ValueError):
         if Path(context).is_file():
-            if box := _read_box(context):
-                return Known(box)
+            if found := _read_box(context):
+                return Known(found)
             context = read_text(Path(context), "a launch or a machine's facts")
     box = next((box for pattern, box in BOXES if pattern.search(context)), None)
     machine = read_box(box or THIS)
