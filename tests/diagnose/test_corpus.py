@@ -60,7 +60,8 @@ def test_noise_is_named_and_what_nobody_knows_is_shown(case: Case) -> None:
 def test_evidence_is_what_stands_in_that_very_line(case: Case) -> None:
     told = _diagnose(case.name)
     lines = case.log.decode().split("\n")
-    for seen in (line for one in (*told.findings, *told.noise) for line in one.evidence):
+    shown = [*(one.evidence for one in told.findings), *(one.evidence for one in told.noise)]
+    for seen in (line for evidence in shown for line in evidence):
         words = [word for word in re.findall(r"[A-Za-z]{4,}", seen.text.strip("…")) if word in lines[seen.line - 1]]
         assert words, f"line {seen.line} does not say {seen.text!r}"
     for secret in case.expected.get("hidden", []):

@@ -19,7 +19,6 @@ from stoker.rules.compare import is_given_name, passes
 from stoker.rules.load import load_rules
 
 RULES = [rule for rule in load_rules() if rule.signs]
-LETTERS = "abcxyz"
 VERSIONS = [
     "0.4.9",
     "0.5.10",
@@ -34,6 +33,8 @@ VERSIONS = [
     "0.30.1",
     "12000",
 ]
+SCOPED = [rule for rule in RULES if rule.when or rule.wrong]
+every_scoped_rule = pytest.mark.parametrize("rule", SCOPED, ids=[rule.id for rule in SCOPED])
 every_rule = pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
 
 
@@ -62,7 +63,7 @@ def _spell(nodes: Iterable[tuple[Any, Any]], chance: random.Random) -> Iterable[
 
 
 def _one_of(choices: list[tuple[Any, Any]]) -> str:
-    letters = [*"7x. _'aG", *map(chr, range(33, 127))]
+    letters: list[str] = [*"7x. _'aG", *map(chr, range(33, 127))]
     pattern = re.compile("[" + "".join(_class(kind, what) for kind, what in choices) + "]")
     return next(letter for letter in letters if pattern.match(letter))
 
