@@ -55,7 +55,7 @@ def run_bench(
     tell: Callable[[str], None] = lambda text: None, **more: Any,
 ) -> BenchRun:  # fmt: skip
     """Measures a target as `stoker bench` does."""
-    grid = Grid(tuple(prompts), (new,), tuple(depths), tuple(loads), content, shares_prefix, turns)
+    grid = Grid(tuple(prompts), (new,), tuple(depths), tuple(loads), (content,), shares_prefix, turns)
     wanted = Wanted(target, BenchSubject(target.url, target.model), grid.cells(), settings(**more))
     return bench(wanted, Live(lambda result: None, lambda cell, text: tell(text)))
 

@@ -36,6 +36,7 @@ class Script:
     prints: a line it prints first.
     keeps: a file to which it writes the last request's body as it came; it answers 404 where that names another model.
     counts: its answers say how many tokens they are, and its metrics count so many of each.
+    metrics: a file with what it says at /metrics; as long as there is none it says nothing at all.
     alone: a file that it locks as long as it lives; one that finds it locked says so in the file beside it, with `.two`.
     """
 
@@ -55,6 +56,7 @@ class Script:
     keeps: str | None = None
     alone: str | None = None
     counts: int | None = None
+    metrics: str | None = None
 
 
 def wait_for_file(path: str) -> None:
@@ -78,6 +80,10 @@ class Handler(BaseHTTPRequestHandler):
         """Answers the health question, and what it has generated so far."""
         if self.path == "/metrics" and self.script.counts is not None:
             self._reply_text(f"llamacpp:tokens_predicted_total {Handler.counted}\n")
+            return
+        if self.path == "/metrics" and self.script.metrics is not None:
+            wait_for_file(self.script.metrics)
+            self._reply_text(Path(self.script.metrics).read_text())
             return
         waits = self.script.gate is not None and not Path(self.script.gate).exists()
         self._reply(503 if waits else 200, {"status": "loading" if waits else "ok"})

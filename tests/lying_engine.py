@@ -17,7 +17,7 @@ from lying_senses import Refusal, embed
 from lying_words import CONTEXT_TOKENS, Said, compose
 
 MODEL, KEY = "honest", "sk-honest-key-4711"
-TOKEN_S, FAST_S, CROWD_S, SLOW_FIRST_S = 0.012, 0.001, 0.3, 1.5
+TOKEN_S, FAST_S, CROWD_S, SLOW_FIRST_S, LATE_S = 0.012, 0.001, 0.3, 1.5, 0.3
 EVERYBODY = 99
 SLOW_FROM = 40  # tokens: who asks for fewer does not look at the pace
 
@@ -33,7 +33,9 @@ class Server(ThreadingHTTPServer):
         self.lies = lies
         self.model = model
         self.key = key
-        self.counted = {"request_success_total": 0, "generation_tokens_total": 0, "num_requests_running": 0}
+        others = int("asked-by-others" in lies)
+        self.counted = {"request_success_total": 0, "generation_tokens_total": 0, "num_requests_running": others}
+        self.is_broken = False
         self.lock = threading.Lock()
 
     @property
@@ -59,7 +61,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server: Server
-    has_tools = False
+    has_tools = has_left = False
 
     def log_message(self, *words: Any) -> None:
         """Stays quiet."""
@@ -89,6 +91,9 @@ class Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers["content-length"]))
         if not self.is_allowed():
             self.refuse(Refusal(401, "no such key"))
+            return
+        if self.server.is_broken:
+            self.refuse(Refusal(503, "its worker is gone"))
             return
         try:
             self.answer_path(json.loads(raw))
@@ -150,6 +155,7 @@ class Handler(BaseHTTPRequestHandler):
                     self.server.count("request_success_total")
                 self.reply_json(200, said.whole(self.server.model))
         finally:
+            time.sleep(LATE_S if self.lies("ends-late") else 0.0)
             self.server.count("num_requests_running", -1)
 
     def is_somebody_elses(self, body: dict[str, Any], said: Said) -> bool:
@@ -192,8 +198,9 @@ class Handler(BaseHTTPRequestHandler):
             kept.append(raw)
             if not self.lies("buffers") and not self.send_on(kept):
                 return
-            is_quick = self.server.lies & {"first-is-slow", "works-on-quickly"}
-            time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not is_quick else FAST_S)
+            if not (self.has_left and self.lies("works-on-quickly")):
+                is_quick = self.lies("first-is-slow")
+                time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not is_quick else FAST_S)
             self.server.count("generation_tokens_total", int(0 < number <= said.tokens))
         self.server.count("request_success_total")
         if self.send_on([*kept, b""]):
@@ -208,6 +215,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
                 self.wfile.flush()
             return True
+        self.has_left = True
+        self.server.is_broken = self.lies("breaks-when-left")
         return bool(self.server.lies & {"works-on", "works-on-quickly"})
 
 

@@ -11,7 +11,13 @@ def prove(
     url: str, *named: str, deep: bool = False, budget_s: float = 60.0, model: str = MODEL, required: tuple[str, ...] = ()
 ) -> Verification:
     """Proves an address with these probes, or all of the default set."""
-    target = Target(f"{url}/v1", model, KEY)
+    return prove_target(Target(f"{url}/v1", model, KEY), *named, deep=deep, budget_s=budget_s, required=required)
+
+
+def prove_target(
+    target: Target, *named: str, deep: bool = False, budget_s: float = 60.0, required: tuple[str, ...] = ()
+) -> Verification:
+    """Proves a target, which may name the engine behind it."""
     return verify(target, choose_probes(named, required, deep), required, budget_s, lambda result: None)
 
 

@@ -17,6 +17,7 @@ from stoker.door_tables import check_doors, parse_aliases, parse_service
 from stoker.errors import WrongUse
 from stoker.records import MIB, DoorSettings, FetchSettings, IdleSettings, Record, Wish, Workflow
 from stoker.records.door import Running, Wait, Waiting
+from stoker.records.watching import WatchSettings
 from stoker.tables import SERVICE_NAME as SERVICE_NAME
 from stoker.tables import check_keys, check_name, parse_table, read_tables
 from stoker.workflow_tables import check_services, parse_workflow, with_whole_folders
@@ -79,6 +80,7 @@ class Config(Record, frozen=True):
     limits: LimitsConfig = LimitsConfig()
     fetch: FetchSettings = FetchSettings()
     idle: IdleSettings = IdleSettings()
+    watch: WatchSettings = WatchSettings()
     services: dict[str, Wish] = {}  # noqa: RUF012 - msgspec copies it
     doors: dict[str, DoorSettings] = {}  # noqa: RUF012
     aliases: dict[str, str] = {}  # noqa: RUF012
@@ -126,6 +128,16 @@ class Paths(Record, frozen=True):
     def bench_database(self) -> Path:
         """The SQLite file of benchmarks; it grows with each, and nothing else waits for it."""
         return self.state / "bench.db"
+
+    @property
+    def bench_lock(self) -> Path:
+        """The file of which each byte is locked while the run of that number is measured."""
+        return self.state / "bench.lock"
+
+    @property
+    def watch_database(self) -> Path:
+        """The SQLite file of what watching saw; it may be thrown away."""
+        return self.state / "watch.db"
 
     @property
     def lock(self) -> Path:
@@ -190,7 +202,7 @@ def read_config(path: Path) -> Config:
 def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     """Turns a parsed TOML tree into a Config."""
     folder = Path(source).absolute().parent
-    check_keys(tree, {"gateway", "limits", "fetch", "idle", "alias", "service", "workflow"}, "", source)
+    check_keys(tree, {"gateway", "limits", "fetch", "idle", "watch", "alias", "service", "workflow"}, "", source)
     tables = read_tables(tree, "service", source)
     parsed = {name: parse_service(table, name, source) for name, table in tables.items()}
     wishes, doors = ({name: pair[0] for name, pair in parsed.items()}, {name: pair[1] for name, pair in parsed.items()})
@@ -208,6 +220,7 @@ def parse_config(tree: Mapping[str, Any], source: str) -> Config:
         limits=parse_table(tree.get("limits", {}), LimitsConfig, "limits", source),
         fetch=parse_table(tree.get("fetch", {}), FetchSettings, "fetch", source),
         idle=idle,
+        watch=parse_table(tree.get("watch", {}), WatchSettings, "watch", source),
         services={name: with_whole_paths(wish, folder) for name, wish in wishes.items()},
         doors=doors,
         aliases=parse_aliases(tree.get("alias", {}), wishes, source),

@@ -29,6 +29,8 @@ def parse_words(words: list[str]) -> argparse.Namespace:
         parser.add_argument(switch, type=int)
     for switch in ("--metrics", "--jinja", "--no-webui"):
         parser.add_argument(switch, action="store_true")
+    parser.add_argument("--embeddings", "--embedding", action="store_true")
+    parser.add_argument("--pooling", choices=("none", "mean", "cls", "last", "rank"))
     return parser.parse_args(words)
 
 
@@ -51,6 +53,9 @@ def make_parameters(options: argparse.Namespace, key: str | None) -> Any:
     _set_if_given(parameters, "n_gpu_layers", options.n_gpu_layers)
     for threads in (parameters.cpuparams, parameters.cpuparams_batch):
         _set_if_given(threads, "n_threads", options.threads)
+    parameters.embedding = options.embeddings
+    if options.pooling:
+        parameters.pooling_type = getattr(xllamacpp.llama_pooling_type, f"LLAMA_POOLING_TYPE_{options.pooling.upper()}")
     if options.reasoning:
         parameters.enable_reasoning = {"auto": -1, "on": 1, "off": 0}[options.reasoning]
     _set_speculation(xllamacpp, parameters.speculative, options)

@@ -8,7 +8,6 @@ StokerError              exit 1: a finding or a failed check
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -39,6 +38,8 @@ class WrongUse(StokerError):
 
 def near_miss(name: str, known: Iterable[str], otherwise: str) -> str:
     """Returns the next step for a name that nothing has: the nearest that something has, or what is said otherwise."""
+    import difflib  # only who mistyped a name waits for it
+
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean `{close[0]}`?" if close else otherwise
 

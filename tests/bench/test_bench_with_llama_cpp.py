@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
 import urllib.request
-from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
 from bench_seen import figures, run_bench
-from home import Home, wait_for
+from embedded_engine import ALIAS, embedded_engine
+from home import Home
 from stoker.counters import Counters, read_counters
-from stoker.facts.machine.ports import pick_free_port
 from stoker.records import BenchLoad, Target
-from support import DEMO, DEMO_DRAFT
+from support import DEMO_DRAFT
 
 DRAFT = ("--spec-type", "draft-simple", "--spec-draft-model", str(DEMO_DRAFT), "--spec-draft-n-max", "3")
 NGRAM = ("--spec-type", "ngram-simple")
-
-
-@contextlib.contextmanager
-def engine(*words: str) -> Iterator[str]:
-    """Runs the embedded engine; yields its address."""
-    port = pick_free_port("127.0.0.1")
-    common = ("--model", str(DEMO), "--alias", "demo", "--host", "127.0.0.1", "--port", str(port), "--metrics", "--jinja")
-    argv = [sys.executable, "-P", "-m", "stoker.embedded", *common, "--no-webui", "--ctx-size", "8192", "--parallel", "4"]
-    with subprocess.Popen([*argv, "--threads", "1", *words], stderr=subprocess.DEVNULL) as process:
-        try:
-            wait_for("the engine", lambda: _answers(f"http://127.0.0.1:{port}/health"))
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-
-
-def _answers(url: str) -> bool:
-    with contextlib.suppress(OSError):
-        return bool(urllib.request.urlopen(url, timeout=5).status == 200)  # noqa: S310
-    return False
 
 
 def counters(url: str) -> Counters:
@@ -83,7 +59,7 @@ def test_accept_figures_are_exactly_the_engines_own(words: tuple[str, ...], tmp_
     repeating = tmp_path / "repeating.txt"  # so that n-grams are met again
     repeating.write_text("\n\n".join(["One two three four five six seven eight nine ten. " * 6] * 5))
     before: list[Counters] = []
-    with engine(*words) as url:
+    with embedded_engine(*words) as url:
 
         def look(text: str) -> None:
             if text.startswith("run"):  # the warm-up is over, and the prompts are only tokenized after it
@@ -91,7 +67,7 @@ def test_accept_figures_are_exactly_the_engines_own(words: tuple[str, ...], tmp_
 
         load = BenchLoad("closed", 2)
         run = run_bench(
-            Target(f"{url}/v1", "demo"), prompts=(256,), new=200, loads=(load,), content=str(repeating), runs=1, tell=look
+            Target(f"{url}/v1", ALIAS), prompts=(256,), new=200, loads=(load,), content=str(repeating), runs=1, tell=look
         )
         grown = counters(url).since(before[0])
         positions = [now - then for then, now in zip_longest(before[0].by_position, counters(url).by_position, fillvalue=0)]
@@ -111,6 +87,6 @@ def test_accept_figures_are_exactly_the_engines_own(words: tuple[str, ...], tmp_
 
 
 def test_an_engine_that_does_not_speculate_has_no_accept_figures() -> None:
-    with engine() as url:
-        cell = run_bench(Target(f"{url}/v1", "demo"), prompts=(64,), new=8, runs=1).cells[0]
+    with embedded_engine() as url:
+        cell = run_bench(Target(f"{url}/v1", ALIAS), prompts=(64,), new=8, runs=1).cells[0]
     assert (cell.speculation, cell.warnings) == (None, ())

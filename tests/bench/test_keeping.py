@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from contextlib import closing
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +135,62 @@ def test_only_unfinished_runs_can_be_taken_up(paths: Paths) -> None:
     for name in ("7", "coder"):
         with fails(WrongUse, f"{name} is no unfinished run", "unfinished are: 1"):
             resume(paths, begun(), CELLS, name)
+
+
+ELSEWHERE = """
+import sys
+from pathlib import Path
+from test_keeping import CELLS, Keeper, Paths, begun, measured
+keeper = Keeper(Paths(state=Path(sys.argv[1]), config=Path("stoker.toml")), begun(), CELLS)
+keeper.keep(measured(CELLS[0]))
+print("kept", flush=True)
+input()
+"""
+CLAIMS = """
+import sys
+from pathlib import Path
+from stoker.flows.bench_claim import Claim
+from stoker.config import Paths
+print(Claim(Paths(state=Path(sys.argv[1]), config=Path("stoker.toml"))).take(1))
+"""
+
+
+@contextmanager
+def measured_elsewhere(paths: Paths) -> Iterator[None]:
+    """Has another process measure a run, of which one cell is kept; it is killed at the end."""
+    here = Path(__file__).parent
+    words = [sys.executable, "-c", ELSEWHERE, str(paths.state)]
+    environment = {**os.environ, "PYTHONPATH": str(here.parent)}
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "kept\n"
+        yield
+        process.kill()
+
+
+def test_a_run_that_is_being_measured_is_not_taken_up_by_another(paths: Paths) -> None:
+    interrupt(paths, CELLS[1])
+    with measured_elsewhere(paths):
+        assert resume(paths, begun(), CELLS).missing == (CELLS[0], CELLS[2]), "the other one, which nobody measures"
+        with fails(Refused, "run 2 is being measured by another process", "wait for its end"):
+            resume(paths, begun(), CELLS, "2")
+    assert resume(paths, begun(), CELLS, "2").missing == CELLS[1:], "its claim ended with its process"
+
+
+def test_a_run_is_claimed_from_its_first_cell_to_its_end(paths: Paths) -> None:
+    keeper = Keeper(paths, begun(), CELLS)
+    keeper.keep(measured(CELLS[0]))
+    assert may_claim(paths) == "False\n"
+    keeper.close(ended(is_whole=False))
+    assert may_claim(paths) == "True\n"
+
+
+def may_claim(paths: Paths) -> str:
+    """Has another process try to claim the first run."""
+    words = [sys.executable, "-c", CLAIMS, str(paths.state)]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def test_words_ask_the_same_in_any_order_and_however_they_are_printed() -> None:

@@ -20,7 +20,7 @@ from stoker.bench.published import load_published
 from stoker.bench.report.charts import MOST_SERIES, accepted, draw, heat_map, over_time, throughput, ttft
 from stoker.bench.report.page import ASSETS, render_page
 from stoker.bench.report.svg import COLOURS, render_svg, ticks
-from stoker.records import BenchLoad, BenchRun, CellResult, SeriesPoint, SpeculationSeen
+from stoker.records import GIB, BenchLoad, BenchRun, CellResult, SeriesPoint, SpeculationSeen
 
 in_chromium = pytest.mark.elsewhere(bool(CHROMIUM), "Chromium")
 SEEN = SpeculationSeen("vLLM's counters", 264, 160, 88, 0.6, 2.8, (0.91, 0.8, 0.1))
@@ -58,14 +58,14 @@ def test_throughput_is_drawn_over_concurrency_for_each_length() -> None:
     chart = throughput(make_grid(1, 4, 8).cells)
     assert chart is not None
     assert (chart.kind, chart.x) == ("lines", (1.0, 4.0, 8.0))
-    assert [one.label for one in chart.series] == ["pp512 tg60", "pp512 tg60 @ d4096"]
+    assert [one.label for one in chart.series] == ["code pp512 tg60", "code pp512 tg60 @ d4096"]
     assert chart.series[0].values == (100.0, 400.0, 800.0)
 
 
 def test_with_one_load_it_is_drawn_cell_by_cell() -> None:
     chart = throughput(make_grid(4).cells)
     assert chart is not None
-    assert (chart.kind, chart.words) == ("bars", ("pp512 tg60, c4", "pp512 tg60 @ d4096, c4"))
+    assert (chart.kind, chart.words) == ("bars", ("code pp512 tg60, c4", "code pp512 tg60 @ d4096, c4"))
     assert chart.series[0].values == (400.0, 200.0)
 
 
@@ -92,6 +92,18 @@ def test_a_soak_is_drawn_by_its_series() -> None:
     assert (chart.x, chart.series[0].values) == ((0.0, 10.0, 20.0), (90.0, 100.0, 110.0))
 
 
+def test_memory_and_accept_length_of_a_soak_are_drawn_where_they_are_known() -> None:
+    points = tuple(
+        SeriesPoint(at, 10.0, 5, 0, 90.0, 0.2, 0.02, accept_length=3.0 if at else None, available_bytes=int((30 - at) * GIB))
+        for at in (0.0, 10.0)
+    )
+    charts = {chart.name: chart for chart in draw(make_run(make_result(series=points))).charts}
+    assert charts["accept-length-time"].series[0].values == (None, 3.0)
+    assert charts["memory-time"].series[0].values == (30.0, 20.0)
+    bare = tuple(SeriesPoint(at, 10.0, 5, 0, 90.0, 0.2, 0.02) for at in (0.0, 10.0))
+    assert {chart.name for chart in draw(make_run(make_result(series=bare))).charts}.isdisjoint(charts.keys() - {"time"})
+
+
 def test_accepted_positions_and_maps_are_drawn_where_they_are_known() -> None:
     run = make_grid(1, 8)
     chart = accepted(run.cells)
@@ -99,7 +111,7 @@ def test_accepted_positions_and_maps_are_drawn_where_they_are_known() -> None:
     assert (chart.x, chart.series[0].values) == ((1.0, 2.0, 3.0), (0.91, 0.8, 0.1))
     found = heat_map(run.cells, "rate", "Tokens a second")
     assert found is not None
-    assert (found.rows, found.columns) == (("pp512 tg60 @ d0", "pp512 tg60 @ d4096"), ("c1", "c8"))
+    assert (found.rows, found.columns) == (("code pp512 tg60 @ d0", "code pp512 tg60 @ d4096"), ("c1", "c8"))
     assert found.values == ((100.0, 800.0), (50.0, 400.0))
 
 
@@ -126,7 +138,7 @@ def test_loads_of_all_kinds_have_words() -> None:
     ]
     chart = throughput(cells)
     assert chart is not None
-    assert chart.words == ("pp512 tg32, 2.5/s", "pp512 tg32, trace", "pp512 tg32, c3")
+    assert chart.words == ("code pp512 tg32, 2.5/s", "code pp512 tg32, trace", "code pp512 tg32, c3")
 
 
 # SVG and PNG.

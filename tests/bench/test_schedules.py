@@ -52,7 +52,7 @@ def test_a_trace_begins_at_zero_and_is_in_order(tmp_path: Path) -> None:
         '{"at_s": 7.5, "prompt_tokens": 20, "new_tokens": 4}\n\n{"at_s": 5, "prompt_tokens": 10, "new_tokens": 2}\n'
     )
     assert [(one.at_s, one.prompt_tokens) for one in read_trace(file)] == [(0.0, 10), (2.5, 20)]
-    grid, changed = traced(file, Grid((1,), (1,), (0,), (), "prose"), settings())
+    grid, changed = traced(file, Grid((1,), (1,), (0,), (), ("prose",)), settings())
     [cell] = grid.cells()
     assert (cell.prompt_tokens, cell.new_tokens, cell.load.arrivals, len(changed.trace)) == (15, 3, "trace", 2)
 
@@ -66,9 +66,15 @@ def test_a_trace_that_cannot_be_is_told(tmp_path: Path, text: str) -> None:
 
 
 def test_cells_come_in_the_order_of_depth_prompt_new_tokens_and_load() -> None:
-    grid = Grid((512, 2048), (128,), (0, 4096), loads_of((1, 8), (), "poisson", None), "code")
+    grid = Grid((512, 2048), (128,), (0, 4096), loads_of((1, 8), (), "poisson", None), ("code",))
     found = [(one.depth_tokens, one.prompt_tokens, one.load.concurrency) for one in grid.cells()]
     assert found == [(depth, prompt, load) for depth in (0, 4096) for prompt in (512, 2048) for load in (1, 8)]
+
+
+def test_each_text_has_cells_of_its_own() -> None:
+    grid = Grid((512,), (128,), (0,), loads_of((1, 8), (), "poisson", None), ("code", "chat"))
+    found = [(one.content, one.load.concurrency) for one in grid.cells()]
+    assert found == [("code", 1), ("code", 8), ("chat", 1), ("chat", 8)]
 
 
 def test_a_load_is_closed_or_open_and_not_both() -> None:

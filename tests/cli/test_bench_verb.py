@@ -48,6 +48,22 @@ def test_a_grid_is_one_command_and_one_table(home: Home, server: str) -> None:
     assert not home.daemon_answers
 
 
+def test_several_texts_are_one_command_with_a_column_for_them(home: Home, server: str) -> None:
+    said = home.run(*words(server, "--pp", "128", "--content", "code", "--content", "chat")).stdout
+    [head] = [place for place, line in enumerate(said.splitlines()) if line.startswith("text")]
+    assert [line.split()[:3] for line in said.splitlines()[head + 1 : head + 3]] == [
+        ["code", "128", "8"],
+        ["chat", "128", "8"],
+    ]
+
+
+def test_a_soak_is_shown_stretch_by_stretch(home: Home, server: str) -> None:
+    lines = home.run(*words(server, "--pp", "128", "--soak", "3s")).stdout.splitlines()
+    [head] = [place for place, line in enumerate(lines) if line.startswith("from ")]
+    assert "tokens a step" in lines[head]
+    assert [line.split()[:2] for line in lines[head + 1 : head + 3]] == [["0", "s"], ["1", "s"]]
+
+
 def test_json_has_every_request_and_on_demand_every_write(home: Home, server: str) -> None:
     run = json.loads(home.run(*words(server, "--pp", "128", "--json")).stdout)
     assert (run["tool"], run["is_whole"], run["subject"]["model"]) == ("stoker", True, MODEL)

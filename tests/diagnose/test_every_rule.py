@@ -64,7 +64,7 @@ def _spell(nodes: Iterable[tuple[Any, Any]], chance: random.Random) -> Iterable[
 
 def _one_of(choices: list[tuple[Any, Any]]) -> str:
     letters: list[str] = [*"7x. _'aG", *map(chr, range(33, 127))]
-    pattern = re.compile("[" + "".join(_class(kind, what) for kind, what in choices) + "]")
+    pattern: re.Pattern[str] = re.compile("[" + "".join(_class(kind, what) for kind, what in choices) + "]")
     return next(letter for letter in letters if pattern.match(letter))
 
 

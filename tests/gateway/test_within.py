@@ -106,7 +106,7 @@ def test_the_body_of_such_a_request_is_not_looked_into() -> None:
         while not stage.used:
             await asyncio.sleep(0)
         used.append(stage.used[0].path)
-        lines = (await stage.metrics.render()).splitlines()
+        lines = (await stage.metrics.render()).text.splitlines()
         assert not any(
             line.startswith(b"stoker_gateway_substituted") and b"_created" not in line and not line.endswith(b" 0.0")
             for line in lines

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from lying_engine import KEY, MODEL, lying_engine
-from probing import found, prove
-from stoker.flows.verify import choose_probes, verify
+from probing import found, prove, prove_target
 from stoker.probes import find, names
 from stoker.probes.kit.probe import name_of
 from stoker.records import Target, Verdict
@@ -25,6 +27,8 @@ LIES = [
     ("buffers", "streaming: pace", Verdict.FAIL, "came together"),
     ("works-on", "streaming: abort", Verdict.FAIL, "had left"),
     ("works-on-quickly", "streaming: abort", Verdict.UNKNOWN, "too quick to tell"),
+    ("breaks-when-left", "streaming: abort", Verdict.UNKNOWN, "answers nothing since a client left"),
+    ("asked-by-others", "streaming: abort", Verdict.UNKNOWN, "busy with what others ask"),
     ("no-usage", "streaming: usage", Verdict.DEGRADED, "no event brings it"),
     ("cuts-letters", "streaming: utf8", Verdict.FAIL, "cut in two"),
     ("calls-when-none", "tools: none", Verdict.FAIL, "tool_choice was none"),
@@ -87,7 +91,10 @@ LIES = [
     ("drops-larger-crowds", "concurrency: over plan", Verdict.FAIL, "were lost"),
     ("overlooks-middle", "long-context: middle", Verdict.DEGRADED, "not seen at 50%"),
     ("overlooks-end", "long-context: end", Verdict.DEGRADED, "not seen at 95%"),
+    ("everywhere-behind-a-router", "exposure: engine", Verdict.FAIL, "without a key"),
 ]
+# Lies that the engine tells behind a router that is honest.
+BEHIND = {"everywhere-behind-a-router": ("everywhere", "open"), "open-behind-a-router": ("open",)}
 # The first lie of each probe: asked for everything, so that it shows which other probes see it.
 FIRST = {
     where.partition(":")[0]: (lie, where) for lie, where, verdict, _ in reversed(LIES) if verdict is not Verdict.NOT_OFFERED
@@ -100,6 +107,17 @@ def is_bad(one: tuple[Verdict, str]) -> bool:
     return one[0] not in HARMLESS and "not asked" not in one[1]
 
 
+@contextmanager
+def lying_target(lie: str) -> Iterator[Target]:
+    """Runs what tells a lie: an engine that is asked itself, or one behind a router."""
+    if lie in BEHIND:
+        with lying_engine() as front, lying_engine(*BEHIND[lie]) as engine:
+            yield Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url)
+    else:
+        with lying_engine(lie) as engine:
+            yield Target(f"{engine.url}/v1", MODEL, KEY)
+
+
 def test_an_honest_engine_passes_every_probe() -> None:
     with lying_engine() as engine:
         view = prove(engine.url, deep=True)
@@ -110,16 +128,16 @@ def test_an_honest_engine_passes_every_probe() -> None:
 
 @pytest.mark.parametrize(("lie", "where", "verdict", "says"), LIES, ids=[lie[0] for lie in LIES])
 def test_a_lie_is_found_by_its_check(lie: str, where: str, verdict: Verdict, says: str) -> None:
-    with lying_engine(lie) as engine:
-        checks = found(prove(engine.url, where.partition(":")[0]))
+    with lying_target(lie) as target:
+        checks = found(prove_target(target, where.partition(":")[0]))
     assert checks[where][0] is verdict, checks[where]
     assert says in checks[where][1]
 
 
 @pytest.mark.parametrize(("lie", "where"), FIRST.values(), ids=FIRST)
 def test_a_lie_is_found_by_no_other_probe(lie: str, where: str) -> None:
-    with lying_engine(lie) as engine:
-        checks = found(prove(engine.url, deep=True))
+    with lying_target(lie) as target:
+        checks = found(prove_target(target, deep=True))
     assert is_bad(checks[where])
     others = {name: one for name, one in checks.items() if name.partition(":")[0] != where.partition(":")[0]}
     assert {name: one for name, one in others.items() if is_bad(one)} == {}
@@ -127,7 +145,15 @@ def test_a_lie_is_found_by_no_other_probe(lie: str, where: str) -> None:
 
 def test_each_check_has_a_lie_that_it_finds() -> None:
     checks = {f"{name}: {name_of(check)}" for name in names() for check in find(name).checks}
-    assert checks - {where for _, where, _, _ in LIES} == {"exposure: engine"}, "an engine behind a router; below"
+    assert checks == {where for _, where, _, _ in LIES}
+    assert FIRST.keys() == set(names()), "and each probe one that no other finds"
+
+
+@pytest.mark.parametrize(("lies", "verdict"), [((), Verdict.PASS), (("works-on",), Verdict.FAIL)], ids=["stops", "works-on"])
+def test_a_request_before_that_has_not_ended_yet_is_not_taken_for_rest(lies: tuple[str, ...], verdict: Verdict) -> None:
+    with lying_engine("ends-late", *lies) as engine:
+        checks = found(prove(engine.url, "streaming"))
+    assert checks["streaming: abort"][0] is verdict, checks["streaming: abort"]
 
 
 def test_ids_without_a_prefix_are_no_other_form() -> None:
@@ -136,20 +162,15 @@ def test_ids_without_a_prefix_are_no_other_form() -> None:
 
 
 def test_an_engine_without_a_key_behind_a_gateway_with_one_is_told_as_such() -> None:
-    with lying_engine() as front, lying_engine("open") as engine:
-        target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url)
-        view = verify(target, choose_probes(("auth",), (), deep=False), (), 30.0, lambda result: None)
-    assert found(view)["auth: beside"] == (
+    with lying_target("open-behind-a-router") as target:
+        checks = found(prove_target(target, "auth"))
+    assert checks["auth: beside"] == (
         Verdict.DEGRADED,
         "/tokenize, /props answer without a key: the engine asks for none",
     )
 
 
-def test_an_engine_behind_a_router_that_answers_the_whole_network_is_found() -> None:
-    with lying_engine() as front, lying_engine("everywhere", "open") as engine:
-        target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url)
-        view = verify(target, choose_probes(("exposure",), (), deep=False), (), 30.0, lambda result: None)
-    checks = found(view)
-    assert checks["exposure: endpoint"][0] is Verdict.PASS
-    assert checks["exposure: engine"][0] is Verdict.FAIL
-    assert "without a key" in checks["exposure: engine"][1]
+def test_an_engine_behind_a_router_is_looked_at_beside_the_router() -> None:
+    with lying_target("everywhere-behind-a-router") as target:
+        checks = found(prove_target(target, "exposure"))
+    assert (checks["exposure: endpoint"][0], checks["exposure: engine"][0]) == (Verdict.PASS, Verdict.FAIL)

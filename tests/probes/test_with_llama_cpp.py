@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+from embedded_engine import ALIAS, embedded_engine
 from home import Home
+from probing import found, prove_target
 from stoker.config import Paths
+from stoker.records import Target, Verdict
 from verdicts_seen import checks_of, seen, unwell, verdicts_of
 
 
@@ -41,3 +44,11 @@ def test_the_engine_itself_is_more_lenient_than_the_gateway(demo: Home) -> None:
     checks = checks_of(demo.json("verify", "--url", str(engine), *words[:-1]))
     assert checks["identity: strange name"]["verdict"] == "degraded"
     assert checks["identity: counters"]["verdict"] == "pass"
+
+
+def test_an_engine_that_embeds_gives_vectors_that_pass() -> None:
+    with embedded_engine("--embeddings", "--pooling", "mean") as url:
+        checks = found(prove_target(Target(f"{url}/v1", ALIAS), "embeddings"))
+    assert {name: one[0] for name, one in checks.items()} == {
+        "embeddings: vectors": Verdict.PASS, "embeddings: same twice": Verdict.PASS,
+    }, checks  # fmt: skip

@@ -17,7 +17,7 @@ from stoker.supervise.machine import JOBS, Event, Job, Policy, backoff_s, step
 EVENTS: tuple[type[Event], ...] = (
     m.StartAsked, m.StopAsked, m.PauseAsked, m.Adopted, m.MemoryFree, m.MemoryRefused, m.Spawned, m.SpawnFailed, m.Healthy,
     m.Proved, m.Unfit, m.Exited, m.Drained, m.GroupGone, m.GroupStuck, m.Settled, m.NotSettled, m.BackoffOver,
-    m.MemoryLow, m.Frozen,
+    m.MemoryLow, m.Frozen, m.RestartAsked,
 )  # fmt: skip
 
 # What each state does with an event; what is not named here changes nothing. (`same`: the state stays, a field changes.)
@@ -59,6 +59,7 @@ MOVES: dict[str, dict[str, str]] = {
         "Exited": "STOPPING",
         "MemoryLow": "STOPPING",
         "Frozen": "STOPPING",
+        "RestartAsked": "DRAINING",
     },
     "DRAINING": {
         "Drained": "STOPPING",
@@ -136,7 +137,8 @@ def run(service: Service, *kinds: type[Event]) -> Service:
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("state", State)
 def test_every_state_moves_on_every_event_as_the_table_says(state: State, kind: type[Event]) -> None:
-    before = at_rest(state, launch=4, then=State.STOPPED, wanted=state is State.STOPPED)
+    wanted = state is State.STOPPED or kind is m.RestartAsked  # nobody restarts what nobody wants
+    before = at_rest(state, launch=4, then=State.STOPPED, wanted=wanted, was_ready=kind is m.RestartAsked)
     after, job = step(before, make(kind, 9.0, before), POLICY)
     to = MOVES[state].get(kind.__name__, "nothing")
     if to == "nothing":

@@ -1,4 +1,4 @@
-"""Asks small questions beside a measurement: lists, counts of tokens, counters. Never while the clock runs."""
+"""Asks small questions beside a measurement: lists, counts of tokens, counters. While the clock runs, only of a soak."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ class Asker:
             return msgspec.json.decode(exchange.body()) if is_good(exchange) else None
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
+
+    def another(self) -> Asker:
+        """Returns one that asks the same origin over connections of its own, for another thread."""
+        return Asker(self.origin, reuses=self._lines.reuses)
 
     def keep_none(self) -> None:
         """Keeps no connection from now on, for a server that holds a thread for each."""

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import msgspec
 
 from stoker.bench.arrivals import TraceLine, due_times_s
 from stoker.bench.composing import Composer, Order
+from stoker.bench.counter_watch import CounterWatch
 from stoker.bench.doubts import doubts_of
-from stoker.bench.exchange import Job
 from stoker.bench.figures import answered, figures_of, itl_token_s
 from stoker.bench.intervals import LEAST_VALUES, is_as_narrow_as, median_of
 from stoker.bench.machine import join_seen
 from stoker.bench.player import Rules
 from stoker.bench.repeat import Bench, Repeated, measure, warm_up
-from stoker.bench.series import make_series
+from stoker.bench.series import Beside, make_series, span_of
 from stoker.bench.speculation import join_speculation
-from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended
+from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended, SeriesPoint
 
 STEADY = 0.1  # two repeats in a row whose medians differ by less, and it is warm
 MOST_WARMUPS = 6
@@ -62,6 +62,7 @@ class _Measuring:
         self._begun_s = time.perf_counter()
         self._kept: list[Repeated] = []
         self._cut: Repeated | None = None
+        self._beside: Beside | None = None
         self._failed_in_a_row = 0
 
     def run(self) -> CellResult:
@@ -77,7 +78,7 @@ class _Measuring:
         before: Sequence[float] = ()
         for number in range(1, MOST_WARMUPS + 1):
             self._tell(f"warming up, {number}")
-            seen = self._play(self._orders(is_warmup=True), is_warmup=True)
+            seen = self._play(self._orders(is_warmup=True), f"warm-up {number}", is_warmup=True)
             now = _middles(seen.repeat)
             spent = (time.perf_counter() - self._begun_s) / self._settings.budget_s
             if not now or _agree(before, now) or spent > WARMUP_SHARE or not seen.is_whole:
@@ -90,7 +91,7 @@ class _Measuring:
     def _repeat(self) -> Ended:
         while True:
             self._tell(f"run {len(self._kept) + 1}" + (f" of {self._settings.runs}" if self._settings.runs else ""))
-            seen = self._play(self._orders(is_warmup=False))
+            seen = self._play(self._orders(is_warmup=False), f"repeat {len(self._kept)}")
             if not seen.is_whole:
                 self._cut = seen
                 return "interrupted"
@@ -117,13 +118,20 @@ class _Measuring:
         """Keeps one load up for as long as was asked."""
         self._tell(f"for {self._settings.soak_s:g} s")
         load = self._cell.load
-        jobs: Iterator[Job] = (self._composer.jobs([self._order()])[0] for _ in count())
+        orders: Iterable[Order] = repeat(self._order())
         if load.arrivals != "closed":
             most = int((load.rate_per_s or 1.0) * (self._settings.soak_s or 0.0)) + 1
             due = due_times_s(load, most, f"{self._settings.seed}:soak")
-            jobs = (self._composer.jobs([self._order()._replace(due_s=one)])[0] for one in due)
+            orders = (self._order()._replace(due_s=one) for one in due)
+        jobs = (self._composer.jobs([order], f"soak {number}")[0] for number, order in enumerate(orders))
         rules = Rules(self._settings.silence_s, load.concurrency, self._settings.soak_s, self._bench.is_stopped)
-        seen = measure(self._bench, jobs, self._opened(), rules)
+        watch = self._bench.watch
+        counters = CounterWatch(self._bench.server.engine_asker.another(), span_of(self._settings.soak_s or 0.0))
+        try:
+            seen = measure(self._bench, jobs, self._opened(), rules)
+        finally:
+            counted = counters.close()
+        self._beside = Beside(seen.began_s, watch.samples() if watch else (), counted)
         self._kept.append(seen)
         return "budget" if seen.is_whole else "interrupted"
 
@@ -142,8 +150,8 @@ class _Measuring:
     def _order(self) -> Order:
         return Order(self._cell.prompt_tokens, self._cell.new_tokens or 0)
 
-    def _play(self, orders: Sequence[Order], *, is_warmup: bool = False) -> Repeated:
-        jobs = self._composer.jobs(orders)
+    def _play(self, orders: Sequence[Order], name: str, *, is_warmup: bool = False) -> Repeated:
+        jobs = self._composer.jobs(orders, name)
         most = 1 if is_warmup and self._cell.load.arrivals != "closed" else self._cell.load.concurrency
         follow = self._composer.follow if self._cell.turns > 1 else None
         rules = Rules(self._settings.silence_s, most, None, self._bench.is_stopped)
@@ -173,8 +181,9 @@ class _Measuring:
         said = Counter(doubt for one in kept for doubt in one.doubts)
         return msgspec.structs.replace(result, warnings=doubts_of(result, said))
 
-    def _series(self, repeats: Sequence[BenchRepeat]) -> Any:
-        return make_series(repeats[0], self._settings.soak_s) if self._settings.soak_s is not None and repeats else ()
+    def _series(self, repeats: Sequence[BenchRepeat]) -> tuple[SeriesPoint, ...]:
+        whole_s = self._settings.soak_s
+        return () if whole_s is None or self._beside is None else make_series(repeats[0], whole_s, self._beside)
 
 
 OPENED_FOR_ARRIVALS = 8

@@ -30,8 +30,9 @@ class Order(NamedTuple):
 class Composer:
     """Makes requests of a cell; the same seed makes the same, and no two begin alike unless the cell shares its prefix.
 
-    `more` goes into every body, as a temperature. Of an endless load one text is fitted, and only its heads change: its
-    requests are made while it runs.
+    What a request says depends on the seed, the cell, the repeat and its place there, and not on what was asked before: so
+    repeats of two runs are pairs, however many warm-ups each of them took. `more` goes into every body, as a temperature.
+    Of an endless load one text is fitted, and only its heads change: its requests are made while it runs.
     """
 
     def __init__(
@@ -46,25 +47,27 @@ class Composer:
     ) -> None:
         self._server, self._measure, self._cell = server, measure, cell
         self._more = {**more, **({} if cell.shares_prefix else NO_CACHE.get(server.engine, {}))}
-        self._seed = f"{seed}:{cell.content}:{cell.depth_tokens}:{cell.prompt_tokens}"
-        self._serial = 0
+        # Of the whole cell: one with more requests at once must not find the prompts of the one before in a cache.
+        self._seed = f"{seed}:{msgspec.json.encode(cell).decode()}"
+        # Of its texts alone: where looking costs a trial, cells with the same lengths use one fitted text.
+        self._texts_seed = f"{seed}:{cell.content}:{cell.depth_tokens}:{cell.prompt_tokens}"
         self._fits_each = measure.is_cheap and not is_endless
         self._talks: dict[int, list[Message]] = {}
         self._turns: dict[int, list[str]] = {}
 
-    def jobs(self, orders: Sequence[Order]) -> list[Job]:
-        """Returns the requests for these orders."""
+    def jobs(self, orders: Sequence[Order], repeat: str) -> list[Job]:
+        """Returns the requests for these orders; `repeat` names what they are asked in, as no other does."""
         self._talks, self._turns = {}, {}
-        return [self._job(number, order) for number, order in enumerate(orders)]
+        return [self._job(f"{repeat}:{number}", number, order) for number, order in enumerate(orders)]
 
-    def _job(self, number: int, order: Order) -> Job:
-        self._serial += 1
-        past = self._past()
-        prompt = self._fit("prompt", self._cell.depth_tokens + order.prompt_tokens, past, is_first=not past)
+    def _job(self, name: str, number: int, order: Order) -> Job:
+        past = self._past(name)
+        prompt = self._fit(name, "prompt", self._cell.depth_tokens + order.prompt_tokens, past)
         messages = [*past, {"role": "user", "content": prompt.text}]
         if self._cell.turns > 1:
             self._talks[number] = messages
-            self._turns[number] = [self._alone(order.prompt_tokens, turn) for turn in range(1, self._cell.turns)]
+            turns = range(1, self._cell.turns)
+            self._turns[number] = [self._alone(f"{name}:turn:{turn}", order.prompt_tokens) for turn in turns]
         counted = prompt.tokens if self._measure.is_exact else None
         return Job(self._request(messages, order.new_tokens), order.new_tokens, counted, order.due_s, number)
 
@@ -72,20 +75,16 @@ class Composer:
         body = self._server.body(messages, new_tokens, self._more)
         return self._server.chat.origin.request("POST", "/chat/completions", msgspec.json.encode(body))
 
-    def _past(self) -> list[Message]:
+    def _past(self, name: str) -> list[Message]:
         """Returns the conversation before the prompt: as many tokens as the cell's depth, read by the model."""
         if not self._cell.depth_tokens:
             return []
-        text = self._fit("past", self._cell.depth_tokens, (), is_first=True).text
+        text = self._fit(name, "past", self._cell.depth_tokens, ()).text
         return [{"role": "user", "content": text}, READ]
 
-    def _fit(self, part: str, target: int, past: Sequence[Message], *, is_first: bool) -> Fitted:
+    def _fit(self, name: str, part: str, target: int, past: Sequence[Message]) -> Fitted:
         """Returns a text that makes the messages so many tokens; each text is its own, where counting is cheap."""
-        is_shared = self._cell.shares_prefix and is_first
-        serial = 0 if is_shared else self._serial
-        head = make_head(Random(f"{self._seed}:{part}:head:{serial}")) if is_first else ""
-        order = Random(f"{self._seed}:{part}:{serial if self._fits_each else 0}")
-        passage = Passage(self._cell.content, order, head, self._measure.costs(self._cell.content))
+        passage = self._passage(name, part, is_first=not past)
         kind = (f"{part} {self._cell.content} {self._cell.depth_tokens if past else 0}", target)
         known = self._measure.fitted.get(kind)
         if known is not None and not self._fits_each:
@@ -99,10 +98,16 @@ class Composer:
         self._measure.fitted[kind] = found = fit(passage, target, start, count)
         return found
 
-    def _alone(self, tokens: int, turn: int) -> str:
+    def _passage(self, name: str, part: str, *, is_first: bool) -> Passage:
+        """Returns what a message is taken from; the first of each request begins as no other does, unless it is shared."""
+        own = f"{self._seed}:{part}:{'shared' if self._cell.shares_prefix and is_first else name}"
+        head = make_head(Random(f"{own}:head")) if is_first else ""
+        order = Random(own if self._fits_each else f"{self._texts_seed}:{part}")
+        return Passage(self._cell.content, order, head, self._measure.costs(self._cell.content))
+
+    def _alone(self, name: str, tokens: int) -> str:
         """Returns what is said in a later turn: so many tokens by itself, with what the template adds to one message."""
-        random = Random(f"{self._seed}:turn:{self._serial}:{turn}")
-        passage = Passage(self._cell.content, random, "", self._measure.costs(self._cell.content))
+        passage = Passage(self._cell.content, Random(f"{self._seed}:{name}"), "", self._measure.costs(self._cell.content))
         known = next(iter(self._measure.fitted.values()))
         if not self._measure.is_cheap:
             return passage.text(known.pieces)

@@ -72,9 +72,9 @@ class MachineWatch:
         between = [one for one in list(self._samples) if begin.at_s <= one.at_s <= end.at_s]
         return sum_up([*between, Sample(end.at_s, self._available(), (), None)], begin, end)
 
-    def last(self) -> Sample | None:
-        """Returns the last sample, for a time series."""
-        return self._samples[-1] if self._samples else None
+    def samples(self) -> tuple[Sample, ...]:
+        """Returns all samples so far, for a time series."""
+        return tuple(self._samples)
 
     # In the thread.
 

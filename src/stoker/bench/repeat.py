@@ -39,11 +39,12 @@ class Bench(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """A repeat, what makes it doubtful, and whether it was played to its end."""
+    """A repeat, what makes it doubtful, whether it was played to its end, and when it began (`time.perf_counter`)."""
 
     repeat: BenchRepeat
     doubts: tuple[str, ...]
     is_whole: bool
+    began_s: float
 
 
 def warm_up(bench: Bench, jobs: Iterable[Job], opened: int, rules: Rules, follow: Follow | None = None) -> Repeated:
@@ -51,7 +52,7 @@ def warm_up(bench: Bench, jobs: Iterable[Job], opened: int, rules: Rules, follow
     bench.lines.open(opened)
     played = play(bench.lines, jobs, rules, follow)
     requests = tuple(one.seen for one in _read_all(bench, played._replace(exchanges=played.exchanges[:WARMUPS_READ])))
-    return Repeated(BenchRepeat(played.began_at, played.took_s, requests), (), played.is_whole)
+    return Repeated(BenchRepeat(played.began_at, played.took_s, requests), (), played.is_whole, played.began_s)
 
 
 def measure(bench: Bench, jobs: Iterable[Job], opened: int, rules: Rules, follow: Follow | None = None) -> Repeated:
@@ -77,7 +78,7 @@ def measure(bench: Bench, jobs: Iterable[Job], opened: int, rules: Rules, follow
         client=client_seen(played),
     )
     said = [doubt for one in answers for doubt in one.doubts]
-    return Repeated(repeat, (*said, *doubts), played.is_whole)
+    return Repeated(repeat, (*said, *doubts), played.is_whole, played.began_s)
 
 
 def _read_all(bench: Bench, played: Played) -> list[Answered]:

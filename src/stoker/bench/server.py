@@ -5,6 +5,7 @@ One small chat is asked and has to be answered; everything else may be missing, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ BY_ENGINE: dict[str | None, Body] = {
     None: RUNNING_COUNT,
 }
 NO_CACHE: dict[str | None, Body] = {"llamacpp": {"cache_prompt": False}}
+SALTED = ("vllm", "sglang")  # of requests with another `cache_salt` their prefix caches know nothing
 
 
 class Server(NamedTuple):
@@ -62,6 +64,10 @@ class Server(NamedTuple):
         """Returns a chat as it is asked."""
         plain = {"model": self.target.model, "messages": messages, "max_tokens": new_tokens, "stream": True}
         return {**plain, **self.extra, **more}
+
+    def salt(self) -> Body:
+        """Returns what keeps a run from finding in the engine's cache what one before it asked with the same seed."""
+        return {"cache_salt": os.urandom(16).hex()} if self.engine in SALTED else {}
 
     def close(self) -> None:
         """Closes all connections."""

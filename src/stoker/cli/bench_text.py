@@ -6,11 +6,13 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 from msgspec.structs import replace
 
 from stoker.bench.formats.figures import find_figure
+from stoker.cli.bench_soak_text import soak_text
 from stoker.cli.show import duration, table, wrapped
 from stoker.flows.bench import Wanted
 from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, CellResult, SpeculationSeen
@@ -79,6 +81,7 @@ def _cell_without_writes(result: CellResult) -> CellResult:
 def run_text(run: BenchRun) -> str:
     """Returns a run as a table with what is doubtful of it."""
     lines = [_table(run.cells)] if run.cells else ["nothing was measured"]
+    lines += ["\n" + soak_text(one.series) for one in run.cells if len(one.series) > 1]
     lines += _said(run.cells)
     lines += [f"knee     {cell_text(one.cell)}: {one.because}" for one in run.knees]
     if run.cells:
@@ -94,10 +97,15 @@ def run_text(run: BenchRun) -> str:
 
 
 def cell_text(cell: BenchCell) -> str:
-    """Returns a cell in few words: `pp512 tg128 @ d4096, c8`."""
+    """Returns a cell in few words: `pp512 tg128 @ d4096, c8`; its text only where that is not the usual one."""
     depth = f" @ d{cell.depth_tokens}" if cell.depth_tokens else ""
     turns = f", {cell.turns} turns" if cell.turns > 1 else ""
-    return f"pp{cell.prompt_tokens} tg{_new_tokens(cell)}{depth}, {load_text(cell.load)}{turns}"
+    return f"pp{cell.prompt_tokens} tg{_new_tokens(cell)}{depth}, {load_text(cell.load)}{turns}{content_text(cell)}"
+
+
+def content_text(cell: BenchCell) -> str:
+    """Returns which text prompts are made of; nothing for prose, and for what other tools ask."""
+    return f", {Path(cell.content).name}" if cell.content in ("code", "chat") or "/" in cell.content else ""
 
 
 def _new_tokens(cell: BenchCell) -> str:
@@ -129,9 +137,13 @@ def _table(results: Sequence[CellResult]) -> str:
     for heading, (other, name) in INSTEAD.items():
         if not any(figure_of(one, OWN[heading]) for one in results) and any(figure_of(one, name) for one in results):
             headings[HEADINGS.index(heading)], names[heading] = other, name
+    if has_texts := len({one.cell.content for one in results}) > 1:
+        headings.insert(0, "text")
     if has_good := any(figure_of(one, "goodput_share") for one in results):
         headings.insert(-1, "good")
-    return table(tuple(headings), [_row(one, names, has_good=has_good) for one in results])
+    texts = [(Path(one.cell.content).name,) if has_texts else () for one in results]
+    rows = [_row(one, names, has_good=has_good) for one in results]
+    return table(tuple(headings), [(*text, *row) for text, row in zip(texts, rows, strict=True)])
 
 
 def _row(result: CellResult, names: Mapping[str, str], *, has_good: bool) -> tuple[str, ...]:

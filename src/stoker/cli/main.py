@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import pkgutil
 import sys
-import traceback
 
 import click
 
@@ -17,9 +15,9 @@ from stoker.errors import StokerError, WrongUse
 
 # The order in which a newcomer meets them; a verb that is not named here comes last.
 ORDER = (
-    "up", "ask", "verify", "bench", "status", "logs", "diagnose", "timeline", "down", "switch", "rollback", "run", "adopt",
-    "plan", "predict", "lint", "import", "fetch", "check", "clients", "install", "uninstall", "keys", "usage", "flags",
-    "rules", "facts", "serve", "completion",
+    "up", "ask", "verify", "bench", "tune", "status", "watch", "alerts", "history", "logs", "diagnose", "timeline", "down",
+    "switch", "rollback", "run", "adopt", "plan", "predict", "lint", "import", "fetch", "check", "clients", "install",
+    "uninstall", "keys", "usage", "flags", "rules", "facts", "serve", "completion",
 )  # fmt: skip
 MEANT = {
     "stop": ["down"],
@@ -51,6 +49,8 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports one verb."""
         if cmd_name not in self.list_commands(ctx):
+            import difflib  # only who mistyped a verb waits for it
+
             close = difflib.get_close_matches(cmd_name, self.list_commands(ctx), n=1) or MEANT.get(cmd_name, [])
             hint = f"did you mean `stoker {close[0]}`?" if close else "`stoker --help` lists them"
             raise WrongUse(f"there is no verb `{cmd_name}`", next_step=hint)
@@ -77,6 +77,8 @@ def main() -> None:
         sys.exit(1)
     except Exception as problem:  # noqa: BLE001 - the last stop before the person at the desk
         if "--verbose" in sys.argv[1:2]:
+            import traceback  # seldom wanted, and as long to load as a verb
+
             traceback.print_exc()
         known = problem if isinstance(problem, StokerError) else _unforeseen(problem)
         if "--json" in sys.argv:

@@ -21,13 +21,15 @@ TAG_VERSION = re.compile(r"(?:^|[-_])v?(\d+\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)(?![
 class Engine(Protocol):
     """What every engine file tells about its engine; nothing here touches the machine.
 
-    `tool_words` make it look for calls of tools; `tool_marks` are the beginnings of calls in a model's text, each with its
-    parser.
+    `metrics` are its own names for what all engines count, by neutral names, and `former_metrics` what older versions called
+    them; a name may have labels. `tool_words` make it look for calls of tools; `tool_marks` are the beginnings of calls in a
+    model's text, each with its parser.
     """
 
     name: str
     package: str | None
     metrics: dict[str, str]
+    former_metrics: Mapping[str, tuple[str, ...]]
     spelling: Mapping[str, tuple[str, ...]]
     images: tuple[str, ...]
     program: tuple[str, ...]

@@ -91,6 +91,7 @@ SPELLING = {"context": ("--ctx-size",), "parallel": ("--parallel",)}
 
 METRICS = {
     "prompt_tokens_total": "llamacpp:prompt_tokens_total",
+    "cached_tokens_total": "llamacpp:prompt_tokens_cached_total",
     "generated_tokens_total": "llamacpp:tokens_predicted_total",
     "draft_tokens_total": "llamacpp:spec_decode_num_draft_tokens_total",
     "accepted_tokens_total": "llamacpp:spec_decode_num_accepted_tokens_total",
@@ -100,6 +101,8 @@ METRICS = {
     "requests_waiting": "llamacpp:requests_deferred",
 }
 
+# What older versions called them.
+FORMER_METRICS: dict[str, tuple[str, ...]] = {}
 
 # With one of these it does not read calls as the model's own template writes them.
 OTHER_TEMPLATE = frozenset({"--no-jinja", "--chat-template", "--chat-template-file", "--skip-chat-parsing"})
@@ -111,6 +114,7 @@ class LlamaCpp:
     name = "llamacpp"
     package = "xllamacpp"
     metrics = METRICS
+    former_metrics = FORMER_METRICS
     spelling = SPELLING
     images = ("ggml-org/llama.cpp", "*/llama-server", "*/llama.cpp")
     program = ("llama-server",)

@@ -45,13 +45,20 @@ METRICS = {
     "prompt_tokens_total": "sglang:prompt_tokens_total",
     "generated_tokens_total": "sglang:generation_tokens_total",
     "requests_total": "sglang:num_requests_total",
+    "aborted_total": "sglang:num_aborted_requests_total",
+    "cached_tokens_total": "sglang:cached_tokens_total",
+    "inter_token_seconds": "sglang:inter_token_latency_seconds",
     "requests_running": "sglang:num_running_reqs",
     "requests_waiting": "sglang:num_queue_reqs",
     "cache_usage": "sglang:token_usage",
     "verify_calls_total": "sglang:spec_verify_calls_total",
     "accept_length": "sglang:spec_accept_length",
     "accept_rate": "sglang:spec_accept_rate",
+    "tokens_verified_per_step": "sglang:spec_num_draft_tokens",  # the slot of the model's own token included
 }
+
+# What older versions called them.
+FORMER_METRICS: dict[str, tuple[str, ...]] = {}
 
 # Runs of 0.5.16 said these; what is optional in them older versions leave out. What SGLang calls GB are GiB.
 STAGES = (
@@ -101,6 +108,7 @@ class SgLang:
     name = "sglang"
     package = "sglang"
     metrics = METRICS
+    former_metrics = FORMER_METRICS
     spelling = SPELLING
     images = ("lmsysorg/sglang", "*/sglang", "*/dgx-spark-sglang")
     program = ("python3", "-m", "sglang.launch_server")

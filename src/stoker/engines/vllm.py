@@ -62,9 +62,19 @@ METRICS = {
     "drafts_total": "vllm:spec_decode_num_drafts_total",
     "accepted_tokens_by_position_total": "vllm:spec_decode_num_accepted_tokens_per_pos_total",
     "requests_total": "vllm:request_success_total",
+    "aborted_total": 'vllm:request_success_total{finished_reason="abort"}',
+    "cached_tokens_total": "vllm:prefix_cache_hits_total",
+    "preemptions_total": "vllm:num_preemptions_total",
+    "inter_token_seconds": "vllm:inter_token_latency_seconds",
     "requests_running": "vllm:num_requests_running",
     "requests_waiting": "vllm:num_requests_waiting",
     "cache_usage": "vllm:kv_cache_usage_perc",
+}
+
+# What older versions called them.
+FORMER_METRICS = {
+    "cache_usage": ("vllm:gpu_cache_usage_perc",),
+    "inter_token_seconds": ("vllm:time_per_output_token_seconds",),
 }
 
 # Of lines that say the same, the newest wording comes first. Runs of 0.26 and 0.32 said these; older ones are from reports.
@@ -130,6 +140,7 @@ class Vllm:
     name = "vllm"
     package = "vllm"
     metrics = METRICS
+    former_metrics = FORMER_METRICS
     spelling = SPELLING
     images = ("vllm/vllm-openai", "*/vllm", "*/vllm-openai", "*/vllm-node")
     program = ("vllm", "serve")

@@ -108,12 +108,11 @@ def _tools(server: Server, measure: Measure, stack: ExitStack) -> Bench:
 
 def _measure_all(wanted: Wanted, tools: Bench, measure: Measure, live: Live) -> list[CellResult]:
     results: list[CellResult] = []
+    settings = wanted.settings
+    more = {**settings.more, **tools.server.salt()}
     for cell in wanted.cells:
-        settings = wanted.settings
-        composer = Composer(
-            tools.server, measure, cell, settings.seed, settings.more, is_endless=settings.soak_s is not None
-        )
-        result = measure_cell(tools, composer, cell, wanted.settings, partial(live.tell, cell))
+        composer = Composer(tools.server, measure, cell, settings.seed, more, is_endless=settings.soak_s is not None)
+        result = measure_cell(tools, composer, cell, settings, partial(live.tell, cell))
         results.append(result)
         live.note(result)
         if not result.is_whole:

@@ -21,15 +21,15 @@ class Grid(NamedTuple):
     new: tuple[int, ...]
     depths: tuple[int, ...]
     loads: tuple[BenchLoad, ...]
-    content: str
+    contents: tuple[str, ...]
     shares_prefix: bool = False
     turns: int = 1
 
     def cells(self) -> list[BenchCell]:
-        """Returns the cells, in llama-benchy's order: depth, prompt, new tokens, load."""
+        """Returns the cells: content by content, and in llama-benchy's order: depth, prompt, new tokens, load."""
         return [
-            BenchCell(prompt, new, depth, load, self.content, self.shares_prefix, self.turns)
-            for depth, prompt, new, load in product(self.depths, self.prompts, self.new, self.loads)
+            BenchCell(prompt, new, depth, load, content, self.shares_prefix, self.turns)
+            for content, depth, prompt, new, load in product(self.contents, self.depths, self.prompts, self.new, self.loads)
         ]
 
 

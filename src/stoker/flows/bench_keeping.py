@@ -17,6 +17,7 @@ from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.bench import TOOL, Wanted
+from stoker.flows.bench_claim import Claim
 from stoker.flows.ownership import make_state_folder
 from stoker.records import BenchCell, BenchRun, CellResult, KeptRun
 from stoker.store.bench import BenchStore, read_bench_run, read_unfinished
@@ -39,8 +40,16 @@ class Keeper:
     Nothing is kept before the first cell, so that a run that was refused leaves no trace.
     """
 
-    def __init__(self, paths: Paths, run: BenchRun, asked: Sequence[BenchCell], begun: KeptRun | None = None) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        run: BenchRun,
+        asked: Sequence[BenchCell],
+        begun: KeptRun | None = None,
+        claim: Claim | None = None,
+    ) -> None:
         self._paths, self._run, self._begun = paths, run, begun
+        self._claim = claim or Claim(paths)
         self._asked = tuple(asked) if begun is None else begun.asked
         self._results = {one.cell: one for one in begun.run.cells if one.is_whole} if begun else {}
         self._id = begun.run.id if begun else None
@@ -69,6 +78,7 @@ class Keeper:
             self._store = BenchStore(self._paths.bench_database)
         if self._id is None:
             self._id = self._store.begin(msgspec.structs.replace(self._run, is_whole=False), self._asked)
+            self._claim.take(self._id)
         return self._store, self._id
 
     def close(self, run: BenchRun) -> Kept:
@@ -84,6 +94,7 @@ class Keeper:
                 self._problem = problem
         if self._store is not None:
             self._store.close()
+        self._claim.release()
         if self._problem is not None:
             return _leave(whole, self._problem)
         return Kept(msgspec.structs.replace(whole, id=self._id))
@@ -120,11 +131,23 @@ def resume(paths: Paths, run: BenchRun, asked: Sequence[BenchCell], which: str =
             "there is no unfinished run", why="every run that was begun here is whole", next_step="leave --resume out"
         )
     odd: dict[int, list[str]] = {}
+    busy: list[int] = []
     for number in unfinished if which == LAST else (_number(which, unfinished),):
-        begun = read_bench_run(paths.bench_database, number)
+        claim = Claim(paths)
+        if not claim.take(number):
+            busy.append(number)
+            continue
+        begun = read_bench_run(paths.bench_database, number)  # not before: it may just have got a cell more
         odd[number] = what_differs(begun, run, asked)
         if not odd[number]:
-            return Keeper(paths, run, asked, begun)
+            return Keeper(paths, run, asked, begun, claim)
+        claim.release()
+    if not odd:
+        raise Refused(
+            f"run {busy[0]} is being measured by another process",
+            why="two that go on with one run would measure each other",
+            next_step="wait for its end, or leave --resume out to begin a run of its own",
+        )
     last, why = next(iter(odd.items()))
     raise Refused(
         f"run {last} is unfinished, and asks something else",

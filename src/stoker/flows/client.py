@@ -34,6 +34,7 @@ from stoker.records import (
     UsageView,
     Wish,
 )
+from stoker.records.watching import Silence, WatchView
 
 CALL_LIMIT_S = 60.0
 QUICK_LIMIT_S = 5.0
@@ -89,9 +90,9 @@ class Daemon:
         listed = self._call("GET", "/v1/models", None, _Models, QUICK_LIMIT_S)
         return tuple(ServedModel(one.id, one.service, one.context_tokens, one.state == State.READY) for one in listed.data)
 
-    def up(self, wish: Wish) -> ServiceView:
-        """Asks for a service to run."""
-        return self._call("POST", "/api/services", wish, ServiceView, PLAN_LIMIT_S)
+    def up(self, wish: Wish, *, is_trial: bool = False) -> ServiceView:
+        """Asks for a service to run; `rollback` never leads back to a trial, unless it is asked for in earnest later."""
+        return self._call("POST", "/api/services?trial=1" if is_trial else "/api/services", wish, ServiceView, PLAN_LIMIT_S)
 
     def adopt(self, wish: AdoptWish) -> AdoptView:
         """Asks for a running engine to be taken over."""
@@ -146,6 +147,14 @@ class Daemon:
     def usage(self, by: UsageBy, since: float | None) -> UsageView:
         """Returns who used what since a time."""
         return self._call("GET", f"/api/usage?{urlencode({'by': by, 'since': since or 0})}", None, UsageView)
+
+    def watch(self) -> WatchView:
+        """Returns what watching sees now."""
+        return self._call("GET", "/api/watch", None, WatchView, QUICK_LIMIT_S)
+
+    def silence(self, silence: Silence) -> tuple[Silence, ...]:
+        """Keeps quiet about some alerts; returns all silences that last."""
+        return self._call("POST", "/api/silences", silence, tuple[Silence, ...])
 
     def stop(self) -> None:
         """Asks the daemon to end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import psutil
 
@@ -16,6 +17,7 @@ from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
 from stoker.flows.menu import Menu
 from stoker.flows.planning import make_plan
+from stoker.flows.watching import Watching
 from stoker.plan.idle import ON_PURPOSE
 from stoker.records import (
     AdoptView,
@@ -42,8 +44,9 @@ class Control:
 
     def __init__(
         self, paths: Paths, store: ServiceStore, history: History, verifications: VerificationStore,
-        supervisor: Supervisor, menu: Menu, idle: Idle, keys: KeyDesk,
+        supervisor: Supervisor, menu: Menu, idle: Idle, keys: KeyDesk, watching: Callable[[], Watching],
     ) -> None:  # fmt: skip
+        self._watching = watching
         self._paths = paths
         self._store = store
         self._history = history
@@ -79,10 +82,14 @@ class Control:
         self._check_names(plan.service, plan.model)
         return plan
 
-    async def up(self, wish: Wish) -> ServiceView:
-        """Plans a wish and asks for it to run; the state returned is the first that follows."""
+    async def up(self, wish: Wish, *, is_trial: bool = False) -> ServiceView:
+        """Plans a wish and asks for it to run; the state returned is the first that follows.
+
+        A trial is no plan to go back to until it is asked for in earnest.
+        """
         plan = await self.plan(wish)
-        owner = await self._supervisor.start(plan, "you asked for it")
+        why = "it is tried out" if is_trial else "you asked for it"
+        owner = await self._supervisor.start(plan, why, is_trial=is_trial)
         return owner.view()
 
     async def adopt(self, wish: AdoptWish) -> AdoptView:
@@ -141,6 +148,11 @@ class Control:
         if view is None:
             raise WrongUse("there was no switch since the daemon began", next_step="`stoker switch SERVICE` makes one")
         return view
+
+    @property
+    def watching(self) -> Watching:
+        """The watch over services and machine."""
+        return self._watching()
 
     def stop(self) -> None:
         """Ends the daemon; no switch goes on with the next one."""

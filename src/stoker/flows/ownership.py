@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import secrets
 import time
@@ -128,4 +127,6 @@ def read_or_make_key(file: Path) -> str:
 
 def instance_of(paths: Paths) -> str:
     """Returns a short name for a state folder, by which its engines are known."""
+    import hashlib  # OpenSSL takes as long to load as all the rest of this file
+
     return hashlib.sha256(str(paths.state).encode()).hexdigest()[:12]

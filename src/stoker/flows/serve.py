@@ -19,8 +19,10 @@ from stoker.errors import Refused, StokerError
 from stoker.facts.machine.memory import read_memory
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
+from stoker.flows.acting import Acts, check_acts
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
+from stoker.flows.exporting import Exporter
 from stoker.flows.exposure import check_exposure
 from stoker.flows.gating import Gatekeeper
 from stoker.flows.history import History
@@ -30,9 +32,12 @@ from stoker.flows.key_desk import KeyDesk
 from stoker.flows.making_way import MakingWay
 from stoker.flows.menu import Menu
 from stoker.flows.naming import check_names
+from stoker.flows.notices import Notices
 from stoker.flows.notify import tell_ready
 from stoker.flows.on_demand import OnDemand
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
+from stoker.flows.sampling import Sampler
+from stoker.flows.watching import Watching
 from stoker.gateway.asgi import App
 from stoker.gateway.door import Door, Keys
 from stoker.gateway.hosts import is_loopback, reachable
@@ -40,7 +45,7 @@ from stoker.gateway.keyring import Keyring
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.probes.kit.prover import Prober
-from stoker.records import SavedService, SavedSwitch, Start
+from stoker.records import SavedService, SavedSwitch, Start, UsageRecord
 from stoker.store.recorder import Recorder
 from stoker.store.services import ServiceStore
 from stoker.store.switches import SwitchStore
@@ -71,6 +76,7 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
     config = read_config(paths.config)
     for wish in config.services.values():
         check_names(wish)
+    check_acts(config.watch, config.source)
     with own_state(paths, __version__), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(paths, config, make_app, announce))
 
@@ -93,20 +99,33 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
-    metrics = GatewayMetrics(supervisor.views, __version__, supervisor.look_at_memory)
+    exporter = Exporter(paths, config.limits.memory_floor_bytes, supervisor, lambda: door.serving, prober)
+    metrics = GatewayMetrics(supervisor.views, __version__, exporter.look, exporter.pass_on)
+    metrics.registry.register(exporter)
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
-    keyring, meter = Keyring(keys.client, keys.control), Meter(recorder.note, metrics.registry)
+    keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record: note(record), metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
-    control = Control(paths, store, history, verifications, supervisor, menu, idle, desk)
+    control = Control(paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching)
+    acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback)
+    watching = Watching(
+        paths, config.watch, config.limits.memory_floor_bytes, supervisor, Sampler(exporter, tools), metrics, acts,
+        Notices(config.watch),
+    )  # fmt: skip
+
+    def note(record: UsageRecord) -> None:
+        recorder.note(record)
+        watching.note(record)
+
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
     on_demand = OnDemand(menu, way)
     directory = Directory(supervisor.owners, menu, on_demand, history)
     door = Door(config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine)
     identity = IdentityCheck(supervisor.owners, door.serving, prober.read_counters, metrics, config.gateway.identity_check_s)
     try:
-        await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand, identity)
+        await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand, identity, watching)
     finally:
         await prober.close()
+        exporter.close()
         recorder.close()
         timelines.close()
         verifications.close()
@@ -117,6 +136,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
 async def _live(
     paths: Paths, config: Config, supervisor: Supervisor, control: Control, door: Door, announce: Announce,
     unfinished: SavedSwitch | None, menu: Menu, on_demand: OnDemand, identity: IdentityCheck,
+    watching: Watching,
 ) -> None:  # fmt: skip
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -127,7 +147,7 @@ async def _live(
         control.url = _url_of(servers[0], "https" if speaks_tls else "http")
         _write_whole(paths.address_file, _url_of(servers[-1], "http"))
         running = tasks.create_task(supervisor.run(unfinished))
-        looking = [tasks.create_task(one) for one in (control.keep_default(), menu.run(), identity.run())]
+        looking = [tasks.create_task(one) for one in (control.keep_default(), menu.run(), identity.run(), watching.run())]
         on_demand.open(tasks)
         await door.open(servers, tasks)
         gc.freeze()  # what is there by now stays; looking through it again and again would hold every stream up

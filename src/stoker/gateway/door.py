@@ -12,6 +12,7 @@ from itertools import count
 from typing import NamedTuple
 
 from stoker.config import GatewayConfig
+from stoker.errors import StokerError
 from stoker.gateway.asgi import App, run_app
 from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.cors import answer_options
@@ -22,6 +23,7 @@ from stoker.gateway.keyring import Caller, Denial, Keyring, Place
 from stoker.gateway.meter import Meter, refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import render_model, render_models, render_running
+from stoker.gateway.query import find_values
 from stoker.gateway.refusals import JSON, refuse
 from stoker.gateway.routes import BASE, BY_MODEL, MODELS, REALTIME, SERVICE, UPSTREAM, meant, read_within, why_unknown
 from stoker.gateway.serving import Serving
@@ -180,9 +182,25 @@ class Door:
             exchange.reply(200, [JSON], render_model(found))
 
     async def _tell_metrics(self, exchange: Exchange) -> None:
-        text = await self._metrics.render()
-        if not exchange.done:
-            exchange.reply(200, [(b"content-type", self._metrics.content_type)], text)
+        request = exchange.request
+        services = find_values(request.query, "engine")
+        try:
+            if services:
+                page = await self._metrics.pass_on(services[-1])
+            else:
+                page = await self._metrics.render((request.header(b"accept") or b"").decode("latin-1"))
+        except StokerError as problem:
+            if not exchange.done:
+                refuse(
+                    exchange,
+                    502,
+                    "no_engine_metrics",
+                    f"{problem.what}: {problem.why or problem.next_step}.",
+                    kind="engine_error",
+                )
+        else:
+            if not exchange.done:
+                exchange.reply(200, [(b"content-type", page.kind)], page.text)
 
     def _is_allowed(self, exchange: Exchange, place: Place) -> Caller | None:
         who = self._keyring.who(exchange.request.headers, exchange.peer, place)
@@ -192,8 +210,11 @@ class Door:
         return None
 
     def _ended(self, exchange: Exchange) -> None:
-        service = exchange.usage.service if exchange.usage is not None else None
+        usage = exchange.usage
+        service = usage.service if usage is not None else None
         self._metrics.count(exchange.request.path, exchange.status, service or "")
+        if usage is not None and service is not None:
+            self._metrics.measure(usage, service, exchange.left)
         self._meter.end(exchange)
 
     def _request_id(self, exchange: Exchange) -> bytes:

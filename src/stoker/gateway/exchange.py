@@ -85,6 +85,7 @@ class Exchange:
     # What it begins with; most of it never changes.
     status: int | None = None
     done = False
+    left = False  # the client, before the reply was whole
     paused = False
     is_sized = False
     request_id = b""
@@ -226,7 +227,7 @@ class Exchange:
     def gone(self) -> None:
         """Tells whoever writes the reply that the client has left."""
         if not self.done:
-            self.done = True
+            self.done = self.left = True
             self.on_gone()  # first: the engine is let go before somebody else's turn comes
             self._close()
 

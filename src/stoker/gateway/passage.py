@@ -22,7 +22,7 @@ class Passage(asyncio.Protocol):
     `write` gets what goes on: with the engine's chunks where `as_it_comes`, else without. `on_end`, `on_broken` and
     `on_lost` are called when the body is whole, is not HTTP, or when the connection has ended.
     `moved`: something came since it was last set to False. `first_at` is when a stream's first token came, or the first byte
-    of any other body, on the event loop's clock.
+    of any other body, on the event loop's clock; `is_stream` tells which.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Passage(asyncio.Protocol):
         self._chunks = body if as_it_comes and isinstance(body, ChunkedBody) else None
         self._take = body.feed if as_it_comes else body.decode
         self._write = write
-        self._is_stream = is_stream
+        self.is_stream = is_stream
         self._on_end, self._on_broken, self._on_lost = on_end, on_broken, on_lost
         self._pieces: deque[bytes] = deque(maxlen=TAIL_PIECES)
         self._keep = self._pieces.append
@@ -64,7 +64,7 @@ class Passage(asyncio.Protocol):
     def _pass(self, data: bytes) -> None:
         if self.first_at is None and data:
             self.opening += data[: OPENING_BYTES - len(self.opening)]
-            if not self._is_stream or len(self.opening) == OPENING_BYTES or TOKEN(data):
+            if not self.is_stream or len(self.opening) == OPENING_BYTES or TOKEN(data):
                 self.first_at = asyncio.get_running_loop().time()
         try:
             self._write(self._take(data))

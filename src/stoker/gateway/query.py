@@ -1,4 +1,4 @@
-"""The model in a request's query, where a WebSocket has no body to name it in."""
+"""What a request's query says: a WebSocket has no body to name the model in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from urllib.parse import quote, unquote_plus
 
 def find_models(query: bytes) -> list[str]:
     """Returns the values of each `model` in a query."""
-    return [unquote_plus(value) for name, value in _pairs(query) if name == "model"]
+    return find_values(query, "model")
+
+
+def find_values(query: bytes, wanted: str) -> list[str]:
+    """Returns the values of each key of that name in a query."""
+    return [unquote_plus(value) for name, value in _pairs(query) if name == wanted]
 
 
 def rename_target(target: bytes, model: str) -> bytes:

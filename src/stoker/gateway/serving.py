@@ -78,6 +78,15 @@ class Serving:
         sent = len(self._relays[service])
         return sent if line is None else max(sent, line.running) + line.waiting
 
+    def waiting(self, service: str) -> int:
+        """Returns how many requests to a service wait for their turn, or for its start."""
+        line = self._lines.get(service)
+        return self._awaiting[service] + (0 if line is None else line.waiting)
+
+    def silent_s(self, service: str) -> float:
+        """Returns for how long a service's engine has sent nothing while it had requests; 0 where it has none."""
+        return asyncio.get_running_loop().time() - self.heard_at(service) if self._relays[service] else 0.0
+
     def heard_at(self, service: str) -> float:
         """Returns when a service's engine last sent something to a client, on the event loop's clock; 0 for never."""
         return max(self._heard_at[service], *(relay.heard_at() for relay in self._relays[service]), 0.0)
@@ -262,6 +271,7 @@ class Serving:
             exchange.usage.prompt_tokens, exchange.usage.completion_tokens, exchange.usage.cached_tokens = counted
             if passage.first_at is not None and exchange.status == OK:  # an error has no first token
                 exchange.usage.ttft_s = passage.first_at - errand.begun_at
+                exchange.usage.streamed = passage.is_stream
             self._said_tokens[service] += counted.completion_tokens or 0
         if errand.asked.model and exchange.status == OK:
             said = names_another(relay.model, opening + b"\n" + tail)

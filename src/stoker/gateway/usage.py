@@ -16,7 +16,7 @@ class Usage:
 
     __slots__ = (
         "at", "began_s", "cached_tokens", "caller", "completion_tokens", "model", "path", "prompt_tokens", "request_id",
-        "service", "ttft_s",
+        "service", "streamed", "ttft_s",
     )  # fmt: skip
 
     def __init__(self, caller: Caller, path: str, request_id: str) -> None:
@@ -31,6 +31,7 @@ class Usage:
         self.completion_tokens: int | None = None
         self.cached_tokens: int | None = None
         self.ttft_s: float | None = None
+        self.streamed = False
 
     def record(self, status: int | None) -> UsageRecord:
         """Returns what is kept of a request that has ended."""

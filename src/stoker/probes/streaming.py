@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-
-from stoker.counters import Counters
 from stoker.probes.kit.answer import Completion
 from stoker.probes.kit.asker import Asker, Stream
-from stoker.probes.kit.findings import Finding, Trouble, degraded, failed, passed, unknown
+from stoker.probes.kit.findings import Finding, degraded, failed, passed
+from stoker.probes.kit.leaving import LONG_TOKENS, leave
 from stoker.probes.kit.probe import Probe
 
 QUESTION = "Count from 1 to 9."
 LETTERS = "Repeat exactly: é ü 漢 字 🙂 🚀"
 TOKENS, LETTER_TOKENS, PACE_TOKENS = 12, 24, 40
-LONG_TOKENS = 400
 BUFFERED_SHARE = 0.9  # of the whole time passes before the first token, which then come all at once
 SLOW_ENOUGH_S = 0.3
-LOOKS, LOOK_EVERY_S = 50, 0.1
-QUICK_S = 2.5  # SGLang 0.5.16 lets a request go two seconds after its client has left
 
 
 async def order(ask: Asker) -> Finding:
@@ -116,41 +110,7 @@ def _says(chunk: Completion) -> bool:
 
 async def abort(ask: Asker) -> Finding:
     """A client that leaves frees its slot: the engine stops working for it."""
-    before = await ask.read_counters()
-    if before is None or before.running is None:
-        return unknown(
-            "the engine's /metrics was not to be read, so nobody knows whether it goes on", "name it with --engine"
-        )
-    body = ask.body("Count from 1 to 1000.", LONG_TOKENS, {"stream": True, "ignore_eos": True})
-    reply = await ask.send("/chat/completions", body, until=lambda so_far: so_far.count(b"data:") > 3)
-    if not reply.left:
-        raise Trouble(f"the stream that should be left ended by itself: {reply.problem or f'HTTP {reply.status}'}")
-    left_s = time.monotonic()
-    now = await _await_rest(ask, before)
-    took_s = time.monotonic() - left_s
-    made = now.since(before).get("generated_tokens_total", 0)
-    if (now.running or 0) > before.running:
-        return failed(f"{LOOKS * LOOK_EVERY_S:.0f} s after the client had left the engine still works for it")
-    if made >= LONG_TOKENS and took_s < QUICK_S:
-        return unknown(f"it had made all {made} tokens {took_s:.1f} s after the client had left, too quick to tell")
-    if made >= LONG_TOKENS:
-        return failed(f"it generated all {made} tokens for a client that had left")
-    return passed(f"it stopped after {made} of {LONG_TOKENS} tokens, once the client had left")
-
-
-async def _await_rest(ask: Asker, before: Counters) -> Counters:
-    """Returns the counters once no more requests run than before, or as they are after the last look.
-
-    SGLang's gauge says for a while that none runs, and its counter moves at a request's end: that is waited for.
-    """
-    now = before
-    for _ in range(LOOKS):
-        now = await ask.read_counters() or now
-        is_counted = now.since(before).get("generated_tokens_total", 1) > 0
-        if now is not before and is_counted and (now.running or 0) <= (before.running or 0):
-            break
-        await asyncio.sleep(LOOK_EVERY_S)
-    return now
+    return await leave(ask)
 
 
 PROBE = Probe(
@@ -160,7 +120,7 @@ PROBE = Probe(
     means="Chat windows hang, show nothing until the end, or drop text; who closes a window goes on using the GPU.",
     mend="ask the engine without what is in front of it: where that is well, a proxy rewrites the stream",
     checks=(order, same_as_whole, usage, utf8, pace, abort),
-    tokens=3 * TOKENS + 8 + LETTER_TOKENS + PACE_TOKENS + 1 + LONG_TOKENS // 10,
+    tokens=3 * TOKENS + 8 + LETTER_TOKENS + PACE_TOKENS + 3 + LONG_TOKENS // 10,
     gate=(order,),
     gate_tokens=TOKENS,
 )

@@ -104,3 +104,27 @@ BENCH: tuple[str, ...] = (
     ) STRICT
     """,
 )
+
+# In a file of its own: it may be thrown away, and nothing else waits for it. Points of a level are as long as `step_s`.
+WATCH: tuple[str, ...] = (
+    """
+    CREATE TABLE points (
+        service TEXT NOT NULL,
+        step_s INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        saved BLOB NOT NULL,
+        PRIMARY KEY (service, step_s, at)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE alerts (
+        alert TEXT NOT NULL,
+        about TEXT NOT NULL,
+        since REAL NOT NULL,
+        is_over INTEGER NOT NULL,
+        saved BLOB NOT NULL,
+        PRIMARY KEY (since, alert, about)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE acts (id INTEGER PRIMARY KEY, at REAL NOT NULL, about TEXT NOT NULL, saved BLOB NOT NULL) STRICT;
+    CREATE TABLE learnt (name TEXT PRIMARY KEY, saved BLOB NOT NULL) STRICT;
+    CREATE TABLE silences (alert TEXT NOT NULL, about TEXT NOT NULL, until REAL NOT NULL, PRIMARY KEY (alert, about)) STRICT
+    """,
+)

@@ -96,6 +96,10 @@ class Frozen(Event, frozen=True):
     code: int = 1
 
 
+class RestartAsked(Event, frozen=True):
+    """The engine does not do as it did, and a new one would: what it answers now may end first."""
+
+
 class Drained(Event, frozen=True):
     """No request is left, or the limit for waiting ran out."""
 
@@ -253,6 +257,13 @@ def _fault(service: Service, event: Event, policy: Policy) -> Service:
     return msgspec.structs.replace(_leave(service, State.STOPPING, event, then), restarts=restarts)
 
 
+def _restart(service: Service, event: Event, policy: Policy) -> Service:
+    then, restarts = _after_a_fault(service, event, policy)
+    if then is State.FAILED:  # it answers, if not well: without a budget it is left as it is
+        return service
+    return msgspec.structs.replace(_leave(service, State.DRAINING, event, then), restarts=restarts)
+
+
 def _after_a_fault(service: Service, event: Event, policy: Policy) -> tuple[State, tuple[float, ...]]:
     recent = tuple(at for at in service.restarts if at > event.at - policy.window_s)
     # An engine that never answered will not answer the next time either: only one that was READY is worth a restart.
@@ -295,6 +306,7 @@ MOVES: dict[tuple[State, type[Event]], Move] = {
     (State.READY, StopAsked): _drain,
     (State.READY, PauseAsked): _drain,
     (State.READY, Frozen): _fault,
+    (State.READY, RestartAsked): _restart,
     (State.DRAINING, Drained): lambda service, event, policy: _to(service, State.STOPPING, event),
     (State.DRAINING, StopAsked): _stop,
     (State.DRAINING, PauseAsked): _stop,

@@ -62,6 +62,7 @@ class ServiceOwner:
         self._neighbours = neighbours
         self._starts_asked = 0
         self.good = saved.good
+        self._trials: set[str] = set()
         self._next_plan = saved.plan
         self._hands = Hands(saved.plan, tools, self._save, saved.handle)
         self._hands.measured = saved.measured
@@ -118,6 +119,11 @@ class ServiceOwner:
         """What it has yet to take of the memory that is available now."""
         return self._hands.coming_bytes(self.service, self.is_busy)
 
+    @property
+    def memory_before_bytes(self) -> int | None:
+        """What was available before the present launch; None where there is none."""
+        return None if self._hands.handle is None else self._hands.handle.memory_before_bytes
+
     def need_for(self, plan: Plan) -> int:
         """Returns what a start by a plan has to find free."""
         return self._hands.need_for(plan)
@@ -142,8 +148,17 @@ class ServiceOwner:
         is_ready = self.service.state is State.READY and self._hands.running is not None
         return self._hands.endpoint if is_ready else None
 
-    def ask_start(self, plan: Plan, why: str) -> None:
-        """Asks for the service to run by this plan; one that runs by another plan is stopped first."""
+    def ask_start(self, plan: Plan, why: str, *, is_trial: bool = False) -> None:
+        """Asks for the service to run by this plan; one that runs by another plan is stopped first.
+
+        A trial that is READY is no plan to go back to, until the same is asked for in earnest.
+        """
+        if is_trial:
+            self._trials.add(plan.plan_id)
+        elif plan.plan_id in self._trials:
+            self._trials.discard(plan.plan_id)
+            self._note_good()
+            self._save()
         plans = {self._next_plan.plan_id, self._hands.plan.plan_id}
         other = plans != {plan.plan_id} and self.service.state not in NOTHING_TO_STOP
         self._next_plan = plan
@@ -234,11 +249,15 @@ class ServiceOwner:
         self.service, job = step(before, event, self._policy())
         if self.service is before:
             return
-        if self.service.state is State.READY and self.plan not in self.good[-1:]:
-            self.good = (*(one for one in self.good if one != self.plan), self.plan)[-GOOD_PLANS:]
+        self._note_good()
         self._save()
         if self.service.state is not before.state:
             self._enter(job, tasks)
+
+    def _note_good(self) -> None:
+        """Takes the plan by which it is READY as one to go back to."""
+        if self.service.state is State.READY and self.plan.plan_id not in self._trials and self.plan not in self.good[-1:]:
+            self.good = (*(one for one in self.good if one != self.plan), self.plan)[-GOOD_PLANS:]
 
     def _policy(self) -> Policy:
         adopted, limits = self.plan.adopted, self._hands.tools.limits

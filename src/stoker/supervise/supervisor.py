@@ -87,22 +87,22 @@ class Supervisor:
             return False
         return all(_came_up(other) < _came_up(owner) for other in others if other.service.serves)
 
-    async def start(self, plan: Plan, why: str) -> ServiceOwner:
+    async def start(self, plan: Plan, why: str, *, is_trial: bool = False) -> ServiceOwner:
         """Asks for a service to run by this plan, and returns its owner once the state shows it.
 
         Raises Refused where another service of its group is up, or a switch is under way that it would undo.
         """
         await self._is_ready.wait()
         self.switcher.check_start(plan)
-        return await self.bring_up(plan, why)
+        return await self.bring_up(plan, why, is_trial=is_trial)
 
-    async def bring_up(self, plan: Plan, why: str) -> ServiceOwner:
+    async def bring_up(self, plan: Plan, why: str, *, is_trial: bool = False) -> ServiceOwner:
         """Starts as `start` does, for a switch."""
         self._check_group(plan)
         if self._ends:
             raise Refused("the daemon is ending", next_step="`stoker up` again starts the next one")
         owner = self.owners.get(plan.service) or self._add(plan)
-        owner.ask_start(plan, why)
+        owner.ask_start(plan, why, is_trial=is_trial)
         await owner.await_handled()
         return owner
 

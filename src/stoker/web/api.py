@@ -20,9 +20,11 @@ from stoker.web.keys import key_offers
 from stoker.web.offers import Offer
 from stoker.web.openapi import JSON, describe
 from stoker.web.services import service_offers
+from stoker.web.watch import watch_offers
 from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_body, read_number
 
 SWITCH_ASKS = {"seen": float, "since": float, "limit_s": float}
+UP = "Plan a service and let it run; with `trial` above 0, `rollback` leads to what ran before."
 STATUS_OF_EXIT_CODE = {1: 500, 2: 400, 3: 409, 4: 504}
 
 
@@ -33,7 +35,8 @@ def make_app(control: Control) -> App:
         return answer_json(await control.look())
 
     async def up(request: Request) -> Response:
-        return answer_json(await control.up(await read_body(request, Wish)))
+        is_trial = bool(read_number(request, "trial", 0))
+        return answer_json(await control.up(await read_body(request, Wish), is_trial=is_trial))
 
     async def adopt(request: Request) -> Response:
         return answer_json(await control.adopt(await read_body(request, AdoptWish)))
@@ -56,12 +59,13 @@ def make_app(control: Control) -> App:
     offers = [
         Offer("GET", "/api/openapi.json", openapi, "This description.", dict[str, Any]),
         Offer("GET", "/api/status", status, "What `stoker status` shows.", StatusView),
-        Offer("POST", "/api/services", up, "Plan a service and let it run.", ServiceView, takes=Wish),
+        Offer("POST", "/api/services", up, UP, ServiceView, takes=Wish, asks={"trial": float}),
         Offer("POST", "/api/adopt", adopt, "Take a running engine over.", AdoptView, takes=AdoptWish),
         Offer("POST", "/api/switch", switch, "Put a service in the place of others.", SwitchView, takes=Wish),
         Offer("GET", "/api/switch", await_switch, "Wait for the steps of a switch.", SwitchView, asks=SWITCH_ASKS),
         *service_offers(control),
         *key_offers(control),
+        *watch_offers(control),
         Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
     document = describe(offers)

@@ -74,12 +74,11 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def are_pairs(a: BenchRun, b: BenchRun, one: CellResult, other: CellResult) -> bool:
-    """Tells whether repeats have the same prompts, the first beside the first: of one seed, after as many warm-ups."""
+    """Tells whether repeats have the same prompts, the first beside the first: of one seed, asked by the same program."""
     return (
         a.seed is not None
         and (a.seed, a.tool, a.tool_version, a.subject.model) == (b.seed, b.tool, b.tool_version, b.subject.model)
         and one.cell == other.cell
-        and one.warmups == other.warmups
         and bool(one.repeats)
         and [len(repeat.requests) for repeat in one.repeats] == [len(repeat.requests) for repeat in other.repeats]
     )

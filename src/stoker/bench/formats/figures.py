@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 
 from stoker.records import BenchFigure, CellResult, FigurePer
@@ -11,6 +10,8 @@ from stoker.records import BenchFigure, CellResult, FigurePer
 
 def figure_of(name: str, per: FigurePer, values: Sequence[float]) -> BenchFigure:
     """Returns a figure of values, with the distance of their quartiles where there are enough for them."""
+    import statistics  # whoever only looks for figures must not wait for it
+
     quartiles = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else None
     spread = quartiles[2] - quartiles[0] if quartiles else None
     return BenchFigure(name, per, tuple(values), statistics.median(values), spread, None, None)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from stoker.bench.figures import answered
 from stoker.bench.formats.figures import find_figure
-from stoker.records import BenchCell, BenchLoad, BenchRun, CellResult, Record
+from stoker.records import GIB, BenchCell, BenchLoad, BenchRun, CellResult, Record, SeriesPoint
 
 MOST_SERIES = 8  # more lines are told apart by nobody
 MOST_POINTS = 240
@@ -58,7 +58,8 @@ class Pictures(Record, frozen=True):
 
 def draw(run: BenchRun) -> Pictures:
     """Returns what there is to draw; a run of another tool without requests has less."""
-    charts = [chart for make in (throughput, ttft, over_time, accepted) if (chart := make(run.cells)) is not None]
+    makers = (throughput, ttft, over_time, accept_length_over_time, memory_over_time, accepted)
+    charts = [chart for make in makers if (chart := make(run.cells)) is not None]
     maps = [found for name, title in HEAT.items() if (found := heat_map(run.cells, name, title)) is not None]
     return Pictures(tuple(charts), tuple(maps))
 
@@ -76,8 +77,9 @@ def say_cell(cell: BenchCell) -> str:
 
 
 def say_lengths(cell: BenchCell) -> str:
-    """Returns a cell's lengths: `pp512 tg128`."""
-    return f"pp{cell.prompt_tokens}" if cell.new_tokens is None else f"pp{cell.prompt_tokens} tg{cell.new_tokens}"
+    """Returns a cell's lengths, behind its text where that is not the usual one: `pp512 tg128`, `code pp512 tg128`."""
+    text = f"{cell.content} " if cell.content in ("code", "chat") else ""
+    return f"{text}pp{cell.prompt_tokens}" + ("" if cell.new_tokens is None else f" tg{cell.new_tokens}")
 
 
 def say_load(load: BenchLoad) -> str:
@@ -153,12 +155,8 @@ def _share_within(values: Sequence[float], at: float) -> float:
 
 def over_time(cells: Sequence[CellResult]) -> Chart | None:
     """Returns tokens a second as time went by: of a soak its series, else of each cell's last repeat, read by read."""
-    soaked = next((one for one in cells if len(one.series) > 1), None)
-    if soaked is not None:
-        values = tuple(point.total_tps for point in soaked.series)
-        x = tuple(round(point.at_s, 3) for point in soaked.series)
-        series = [Series(say_cell(soaked.cell), values)]
-        return _chart("time", "Rate over time", "lines", ("s", "tokens a second, all"), x, series)
+    if any(len(one.series) > 1 for one in cells):
+        return _of_soak(cells, ("time", "Rate over time", "tokens a second, all"), lambda point: point.total_tps)
     reads = {say_cell(one.cell): list(_reads(one)) for one in cells if one.repeats}
     reads = {label: each for label, each in reads.items() if each}
     if not reads:
@@ -171,6 +169,33 @@ def over_time(cells: Sequence[CellResult]) -> Chart | None:
     series = [Series(label, _rates(each, bins, bin_s)) for label, each in reads.items()]
     labels = ("s since the repeat began", "tokens a second, all")
     return _chart("time", "Rate over time, last repeat of each cell", "steps", labels, x, series)
+
+
+def accept_length_over_time(cells: Sequence[CellResult]) -> Chart | None:
+    """Returns the tokens a verify step of a soak as time went by."""
+    words = "accept-length-time", "Accept length over time", "tokens a verify step"
+    return _of_soak(cells, words, lambda point: point.accept_length)
+
+
+def memory_over_time(cells: Sequence[CellResult]) -> Chart | None:
+    """Returns how much memory was left at the least while a soak went on."""
+    words = "memory-time", "Memory left over time", "GiB available, at the least"
+    return _of_soak(
+        cells, words, lambda point: None if point.available_bytes is None else round(point.available_bytes / GIB, 3)
+    )
+
+
+def _of_soak(
+    cells: Sequence[CellResult], words: tuple[str, str, str], value_of: Callable[[SeriesPoint], float | None]
+) -> Chart | None:
+    """Returns one value of the first soak's series; None where there is no soak, or nobody knows the value."""
+    soaked = next((one for one in cells if len(one.series) > 1), None)
+    if soaked is None or not any(value_of(point) is not None for point in soaked.series):
+        return None
+    name, title, label = words
+    x = tuple(round(point.at_s, 3) for point in soaked.series)
+    series = [Series(say_cell(soaked.cell), tuple(map(value_of, soaked.series)))]
+    return _chart(name, title, "lines", ("s", label), x, series)
 
 
 def _reads(result: CellResult) -> Iterator[tuple[float, int]]:
@@ -211,16 +236,19 @@ def heat_map(cells: Sequence[CellResult], name: str, title: str) -> HeatMap | No
     rate = _rate_name(cells) if name == "rate" else name
     if rate is None:
         return None
-    rows = list(dict.fromkeys((one.cell.depth_tokens, one.cell.prompt_tokens, one.cell.new_tokens) for one in cells))
+    rows = list(dict.fromkeys(_row_of(one.cell) for one in cells))
     columns = list(dict.fromkeys(say_load(one.cell.load) for one in cells))
     if len(rows) < 2 or len(columns) < 2:
         return None
     scale: Callable[[float], float] = (lambda value: value * 1000) if name == "ttft_s" else (lambda value: value)
     found = {
-        (one.cell.depth_tokens, one.cell.prompt_tokens, one.cell.new_tokens, say_load(one.cell.load)): scale(value)
+        (_row_of(one.cell), say_load(one.cell.load)): scale(value)
         for one in cells if (value := median_of_figure(one, rate)) is not None
     }  # fmt: skip
-    words = tuple(f"pp{prompt}{'' if new is None else f' tg{new}'} @ d{depth}" for depth, prompt, new in rows)
-    values = tuple(tuple(found.get((*row, column)) for column in columns) for row in rows)
+    values = tuple(tuple(found.get((row, column)) for column in columns) for row in rows)
     heading = RATES[rate].capitalize() if name == "rate" else title
-    return HeatMap(f"map-{name}", heading, "load", tuple(columns), words, values) if found else None
+    return HeatMap(f"map-{name}", heading, "load", tuple(columns), tuple(rows), values) if found else None
+
+
+def _row_of(cell: BenchCell) -> str:
+    return f"{say_lengths(cell)} @ d{cell.depth_tokens}"

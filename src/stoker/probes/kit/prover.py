@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 
@@ -9,13 +10,18 @@ import httpx
 import msgspec
 
 from stoker.errors import StokerError
-from stoker.records import Endpoint, Proof
+from stoker.records import Endpoint, Proof, say_bytes
 
 HEALTH_LIMIT_S = 5.0
+PAGE_LIMIT_BYTES = 4 * 1024**2  # the largest page seen, SGLang's of a busy day, has a tenth of that
 PROOF_TOKENS = 8
 PROMPT = "Say hello."
 # Tokens and steps, of whichever engine; not seconds, which run on while nothing moves.
 WORK = re.compile(r"\w+:\w*(?:tokens|decode|iteration|predicted|draft)\w*(?<!seconds)_(?:total|sum|count)\b")
+
+
+class TooLarge(StokerError):
+    """An engine said more than anybody would read."""
 
 
 class Prober:
@@ -57,10 +63,29 @@ class Prober:
     async def read_counters(self, endpoint: Endpoint) -> tuple[str, ...] | None:
         """Returns the lines of the engine's metrics that count work; None where it does not answer."""
         try:
-            reply = await self._client.get(f"{_url(endpoint)}/metrics", timeout=HEALTH_LIMIT_S)
-        except httpx.HTTPError:
+            page = await self.read_page(endpoint, HEALTH_LIMIT_S)
+        except StokerError:
             return None
-        return tuple(line for line in reply.text.splitlines() if WORK.match(line))
+        return tuple(line for line in page.decode(errors="replace").splitlines() if WORK.match(line))
+
+    async def read_page(self, endpoint: Endpoint, limit_s: float) -> bytes:
+        """Returns the engine's metrics; raises StokerError where none come in time, and TooLarge where too much comes."""
+        what, page = f"{endpoint.service} gives no metrics", bytearray()
+        headers = {**_headers(endpoint), "accept-encoding": "identity"}  # a small reply could unfold into a large one
+        try:
+            async with (
+                asyncio.timeout(limit_s),
+                self._client.stream("GET", f"{_url(endpoint)}/metrics", headers=headers, timeout=limit_s) as reply,
+            ):
+                if reply.status_code != httpx.codes.OK:
+                    raise StokerError(what, why=f"its engine answers HTTP {reply.status_code} at /metrics")
+                async for piece in reply.aiter_raw():
+                    page += piece
+                    if len(page) > PAGE_LIMIT_BYTES:
+                        raise TooLarge(what, why=f"its engine's page has more than {say_bytes(PAGE_LIMIT_BYTES)}")
+        except (httpx.HTTPError, TimeoutError) as problem:
+            raise StokerError(what, why=f"its engine broke off ({type(problem).__name__}: {problem})") from problem
+        return bytes(page)
 
     async def close(self) -> None:
         """Closes the client's connections."""

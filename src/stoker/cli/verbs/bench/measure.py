@@ -41,7 +41,13 @@ AT_ONCE, LENGTH, REQUESTS = click.IntRange(1, 4096), click.IntRange(1, 10**7), c
 @click.option("--runs", type=click.IntRange(1, 1000), help="Repeats of each cell; else until it is precise.")
 @click.option("--precision", type=share, default="5%", metavar="SHARE", help="How wide intervals may be. [5%]")
 @click.option("--budget", "budget_s", type=seconds, default="2m", metavar="TIME", help="How long a cell may take. [2m]")
-@click.option("--content", type=content, default="prose", metavar="KIND", help="code, prose, chat, or a text file. [prose]")
+@click.option(
+    "--content",
+    type=content,
+    multiple=True,
+    metavar="KIND",
+    help="code, prose, chat, or a text file; also several. [prose]",
+)
 @click.option(
     "--shared-prefix", is_flag=True, help="Let all requests share their past, or their prompt, so that caches help."
 )
@@ -126,7 +132,8 @@ def _wanted(target: Target, subject: BenchSubject, tokenizer: Path | None, asked
     )  # fmt: skip
     grid = Grid(
         asked["pp"] or (512,), asked["tg"] or (128,), asked["depth"] or (0,),
-        loads_of(asked["concurrency"], asked["rate"], asked["arrivals"], asked["burstiness"]), asked["content"],
+        loads_of(asked["concurrency"], asked["rate"], asked["arrivals"], asked["burstiness"]),
+        tuple(dict.fromkeys(asked["content"])) or ("prose",),
         asked["shared_prefix"], asked["turns"],
     )  # fmt: skip
     grid, settings = traced(asked["trace"], grid, settings) if asked["trace"] else (grid, settings)

@@ -1,4 +1,4 @@
-"""`stoker install`: the units and the sudoers lines for a service."""
+"""`stoker install SERVICE`: the units and the sudoers lines for a service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Example:
 @click.option("--dry-run", is_flag=True, help="Print the files; nothing is changed.")
 @click.option("--verify", is_flag=True, help="Check what is in place; nothing is changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def install(service: str, user: str | None, system_unit_dir: str, dry_run: bool, verify: bool, as_json: bool) -> None:
+def service_files(service: str, user: str | None, system_unit_dir: str, dry_run: bool, verify: bool, as_json: bool) -> None:
     """Prints the files, or says how to put them in place."""
     from stoker.cli.show import say_json
     from stoker.errors import Refused
@@ -54,7 +54,7 @@ def install(service: str, user: str | None, system_unit_dir: str, dry_run: bool,
         click.echo(_text(view))
 
 
-COMMAND = install
+COMMAND = service_files
 
 
 def _verify(service: str, user: str | None, system_unit_dir: str, as_json: bool) -> None:

@@ -1,0 +1,83 @@
+"""A tuning as people see it: the curve with what was predicted and what was measured, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from stoker.cli.show import printable, table, wrapped
+from stoker.records import Band, TriedWay, TuneView, say_s
+
+CELLS = 40
+INSIDE, POINT = "░", "●"
+
+
+def view_text(view: TuneView) -> str:
+    """Returns the curve and the outcome."""
+    rows = [(_name(one, view), _rate(one.predicted), _rate(one.measured), _drafts(one), _plot(one, _most(view)))
+            for one in view.ways if one.tried not in ("refused", "failed")]  # fmt: skip
+    head = ("way", "predicted", "measured", "accepted", f"0 to {_most(view):.0f} tok/s" if _most(view) else "")
+    lines = ["", table(head, rows), "", *_failures(view), *_outcome(view)]
+    return "\n".join(lines)
+
+
+def _name(one: TriedWay, view: TuneView) -> str:
+    mark = "*" if one.way == view.chosen else ""
+    now = " (now)" if one.way == view.present else ""
+    return f"{one.way.name}{now}{mark}"
+
+
+def _most(view: TuneView) -> float:
+    return max((band.high_tok_s for one in view.ways for band in (one.predicted, one.measured) if band), default=0.0)
+
+
+def _rate(band: Band | None) -> str:
+    return "-" if band is None else f"{band.tok_s:.1f} ({band.low_tok_s:.1f} to {band.high_tok_s:.1f})"
+
+
+def _drafts(one: TriedWay) -> str:
+    return "-" if one.accept_rate is None else f"{one.accept_rate:.0%}"
+
+
+def _plot(one: TriedWay, most: float) -> str:
+    """Returns one line of the picture: the predicted band, and the measured point in it or beside it."""
+    if not most or (one.predicted is None and one.measured is None):
+        return ""
+    cells = [" "] * (CELLS + 1)
+    if one.predicted is not None:
+        low, high = (_place(value, most) for value in (one.predicted.low_tok_s, one.predicted.high_tok_s))
+        cells[low : high + 1] = INSIDE * (high + 1 - low)
+    if one.measured is not None:
+        cells[_place(one.measured.tok_s, most)] = POINT
+    return "".join(cells).rstrip()
+
+
+def _place(tok_s: float, most: float) -> int:
+    return max(0, min(CELLS, round(tok_s / most * CELLS)))
+
+
+def _failures(view: TuneView) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for one in view.ways:
+        if one.tried in ("refused", "failed"):
+            reasons.setdefault(one.why, []).append(one.way.name)
+    for why, names in reasons.items():
+        said = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        yield from wrapped(printable(f"{said}: {why}"), more="  ")
+
+
+def _outcome(view: TuneView) -> Iterator[str]:
+    for warning in view.warnings:
+        yield from (click.style(line, fg="yellow") for line in wrapped(warning, more="  "))
+    took = "" if view.took_s is None else f"; {view.starts} starts in {say_s(view.took_s)}, {view.sweep_starts} for a sweep"
+    chosen = f"{view.chosen.name}: " if view.chosen else ""
+    yield from wrapped(printable(f"{chosen}{view.why}{took}"), more="  ")
+    if view.took_s is None:
+        yield f"about {say_s(view.expected_s)}" if view.expected_s is not None else "how long a start takes is not known yet"
+    elif view.written is not None:
+        yield f"written: {view.written} ({', '.join(view.lines)}); back with `stoker rollback {view.service}`"
+    elif view.chosen is not None and view.chosen == view.present:
+        yield "it is what the service has: nothing was changed"
+    elif view.chosen is not None:
+        yield f"not written; to have it: {', '.join(view.lines)}"

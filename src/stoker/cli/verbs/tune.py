@@ -1,0 +1,95 @@
+"""`stoker tune`: the fastest way to draft, with few starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from stoker.cli.bench_words import content, share, slo
+from stoker.cli.kinds import seconds, tokens
+
+if TYPE_CHECKING:
+    from stoker.flows.tune_trying import Asking
+
+HELP = """Find the fastest way to draft tokens for a service, with at most half of the starts that trying everything takes.
+
+Measures the service without drafts and once with many draft tokens: the engine's counters of that start tell how every
+smaller number would do. Only what may well be the best is started then, until one is best beyond doubt or the budget ends.
+Each start waits for memory and has to pass the gate. The best way is written into stoker.toml with its evidence, and
+`stoker rollback` goes back. Ctrl-C at any time leaves the service and the file as they were.
+
+Whoever uses the service meanwhile is interrupted, and disturbs what is measured.
+
+\b
+Example:
+  stoker tune coder --content code
+  stoker tune coder --content code --content prose --budget 30m
+  stoker tune coder --objective throughput --concurrency 8
+  stoker tune coder --dry-run
+"""
+MANY = 8
+
+
+@click.command(help=HELP, short_help="Find the fastest way to draft, with few starts.")
+@click.argument("service", required=False)
+@click.option(
+    "--objective", type=click.Choice(["single", "throughput", "goodput"]), default="single",
+    help="Fast for one request, for many together, or for those within --slo. [single]",
+)  # fmt: skip
+@click.option(
+    "--content", "contents", type=content, multiple=True, metavar="KIND",
+    help="code, prose, chat, or a text file; several, and it shall be fast for all. [prose]",
+)  # fmt: skip
+@click.option("--budget", "budget_s", type=seconds, default="30m", metavar="TIME", help="How long it may take. [30m]")
+@click.option("--measure", "measure_s", type=seconds, default="60s", metavar="TIME", help="How long each is measured. [60s]")
+@click.option("--precision", type=share, default="3%", metavar="SHARE", help="Or until it is as precise as this. [3%]")
+@click.option("--pp", type=tokens, default="512", metavar="N", help="Tokens of the prompt. [512]")
+@click.option("--tg", type=tokens, default="256", metavar="N", help="New tokens to be generated. [256]")
+@click.option("--concurrency", type=click.IntRange(1, 4096), help="Requests at once. [1, for throughput and goodput 8]")
+@click.option("--slo", "limits", type=slo, metavar="LIMITS", help="For goodput: ttft=500ms,itl=50ms,e2e=10s.")
+@click.option("--seed", type=int, default=1, help="The same seed asks the same prompts. [1]")
+@click.option("--fresh", is_flag=True, help="Measure what was measured today again.")
+@click.option("--dry-run", is_flag=True, help="Say what it would try and how long that takes.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def tune(service: str | None, dry_run: bool, as_json: bool, **asked: Any) -> None:
+    """Tunes, and shows the curve."""
+    from stoker.cli.show import say_json
+    from stoker.cli.tune_text import view_text
+    from stoker.config import find_paths, read_config
+    from stoker.flows import tune as flow
+
+    paths = find_paths()
+    config = read_config(paths.config)
+    if dry_run:
+        view = flow.plan_tuning(paths, config, service, _asking(asked))
+    else:
+        view = flow.tune(paths, config, service, _asking(asked), _silent if as_json else click.echo)
+    if as_json:
+        say_json(view)
+    else:
+        click.echo(view_text(view))
+    raise SystemExit(0 if dry_run or view.chosen is not None else 1)
+
+
+COMMAND = tune
+
+
+def _silent(line: str) -> None:
+    """Says nothing, so that standard output holds one JSON document."""
+
+
+def _asking(asked: dict[str, Any]) -> Asking:
+    from stoker.flows.tune_trying import Asking
+
+    if (asked["objective"] == "goodput") != (asked["limits"] is not None):
+        raise click.UsageError("goodput counts requests within --slo, and nothing else does: give both or none")
+    alone = asked["objective"] == "single"
+    if alone and asked["concurrency"] not in (None, 1):
+        raise click.UsageError("--concurrency is for --objective throughput or goodput: single is one request at a time")
+    return Asking(
+        objective=asked["objective"], contents=tuple(dict.fromkeys(asked["contents"])) or ("prose",),
+        budget_s=asked["budget_s"], prompt_tokens=asked["pp"], new_tokens=asked["tg"],
+        concurrency=asked["concurrency"] or (1 if alone else MANY), slo=asked["limits"], measure_s=asked["measure_s"],
+        precision=asked["precision"], seed=asked["seed"], fresh=asked["fresh"],
+    )  # fmt: skip

@@ -1,0 +1,180 @@
+"""Tunes how a service drafts: few starts, each where it tells most, and the best way written down with its evidence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from stoker.config import Config, Paths
+from stoker.errors import StokerError
+from stoker.flows.down import stop_service
+from stoker.flows.lease import hold_run
+from stoker.flows.tunable import Tunable, read_tunable
+from stoker.flows.tune_file import Writer
+from stoker.flows.tune_trying import Asking, Interrupted, Say, Trier, TuningStopped, say_time
+from stoker.flows.up import ensure_daemon
+from stoker.records import Sighting, State, TriedWay, TuneView, Way, say_s
+from stoker.store.timelines import read_starts
+from stoker.supervise.steps import ended_as_by_ctrl_c
+from stoker.tune import choosing
+from stoker.tune.choosing import Guesses, choose, guess_all, most_starts, next_scout, next_way
+from stoker.tune.curve import Guess
+from stoker.tune.ratios import band_of
+from stoker.tune.showing import make_view
+
+BUDGET_OVER = "the budget is over"
+INTERRUPTED = "it was interrupted; the service is as it was, and stoker.toml too"
+
+
+def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Asking) -> TuneView:
+    """Returns what a tuning would try, and how long that may take by the starts that are kept; nothing is started."""
+    tunable = read_tunable(service, config)
+    state = choosing.State(tunable.families)
+    start_s = expected_start_s(paths, tunable.wish.name)
+    most = most_starts(state) + 1
+    expected_s = None if start_s is None else most * (start_s + asking.measure_s * len(asking.contents))
+    why = f"it would start the service at most {most} times, where trying everything takes {len(state.ways)}"
+    return msgspec.structs.replace(_view(tunable, asking, state, {}), why=why, expected_s=expected_s)
+
+
+def tune(paths: Paths, config: Config, service: str | None, asking: Asking, say: Say) -> TuneView:
+    """Returns what was found, with the best way running and written down; else everything is as it was before."""
+    tunable = read_tunable(service, config)
+    writer = Writer(config, tunable)
+    with hold_run(paths, f"tune {tunable.wish.name}"), ended_as_by_ctrl_c():
+        return _Tuning(paths, config, tunable, writer, asking, say).run()
+
+
+def expected_start_s(paths: Paths, service: str) -> float | None:
+    """Returns the median of a service's last starts; None where none is known."""
+    took_s = sorted(one.timeline.total_s for one in read_starts(paths.database, service) if one.timeline.total_s is not None)
+    return took_s[len(took_s) // 2] if took_s else None
+
+
+def _view(tunable: Tunable, asking: Asking, state: choosing.State, guesses: Guesses) -> TuneView:
+    view = make_view(tunable.plan.engine, tunable.present, state, guesses, tunable.refused)
+    return msgspec.structs.replace(
+        view, service=tunable.wish.name, objective=asking.objective, contents=asking.contents, warnings=tunable.warnings
+    )
+
+
+class _Tuning:
+    def __init__(
+        self, paths: Paths, config: Config, tunable: Tunable, writer: Writer, asking: Asking, say: Say
+    ) -> None:  # fmt: skip
+        self._paths, self._tunable, self._writer, self._asking, self._say = paths, tunable, writer, asking, say
+        self._daemon = ensure_daemon(paths)
+        self._trier = Trier(paths, config, self._daemon, tunable, asking, say)
+        self._state = choosing.State(tunable.families)
+        self._guesses: dict[Way, Guess] = {}
+        self._failures: dict[Way, str] = {}
+        self._began_s = time.monotonic()
+        ready = [one.name for one in self._daemon.status().services if one.state is State.READY]
+        self._was_up = tunable.wish.name in ready
+
+    def run(self) -> TuneView:
+        """Explores, and then either adopts the best way or puts everything back."""
+        view = self._run()
+        return msgspec.structs.replace(view, starts=self._trier.starts, took_s=time.monotonic() - self._began_s)
+
+    def _run(self) -> TuneView:
+        with self._restoring():
+            try:
+                why = self._explore()
+            except (Interrupted, KeyboardInterrupt):
+                return self._end(None, INTERRUPTED)
+            except TuningStopped as problem:
+                return self._end(None, f"{problem.what}: {problem.why}")
+            if not self._state.measured:
+                raise self._nothing()
+            best, because = choose(self._state, self._tunable.present)
+            view = self._end(best.way, because + (f"; {why}" if why else ""))
+            return self._adopt(best.way, view)
+
+    def _explore(self) -> str:
+        """Tries ways until one is best beyond doubt; returns why it ended before that, else nothing."""
+        way: Way | None = self._tunable.present
+        while way is not None:
+            if not self._has_time():
+                return BUDGET_OVER
+            self._take(way, self._trier.find_kept(way) or self._try(way))
+            way = self._next()
+        return ""
+
+    def _try(self, way: Way) -> Sighting | str:
+        place = f"{len(self._state.measured) + len(self._failures) + 1} of at most {most_starts(self._state)}"
+        self._say(f"{way.name}: {place}{say_time(self._trier.took_s[-1] if self._trier.took_s else None)}")
+        return self._trier.try_way(way)
+
+    def _take(self, way: Way, found: Sighting | str) -> None:
+        if isinstance(found, str):
+            self._failures[way] = found
+            self._state = msgspec.structs.replace(self._state, failed=self._state.failed | {way})
+            self._say(f"{way.name}: {found}")
+            return
+        self._state = msgspec.structs.replace(self._state, measured=(*self._state.measured, found))
+        kept = " (measured earlier today)" if found.is_kept else ""
+        self._say(f"{way.name}: {band_of(found).tok_s:.1f} tok/s{kept}")
+
+    def _next(self) -> Way | None:
+        if (scout := next_scout(self._state)) is not None:
+            return scout
+        now = guess_all(self._state)
+        self._guesses |= now  # what was measured since keeps its last guess
+        return next_way(self._state, now)
+
+    def _has_time(self) -> bool:
+        """Tells whether another way fits into the budget, by the longest one so far, and still the last start."""
+        if not self._trier.took_s:
+            return True
+        spent_s, longest_s = time.monotonic() - self._began_s, max(self._trier.took_s)
+        return spent_s + 2 * longest_s <= self._asking.budget_s
+
+    def _adopt(self, way: Way, view: TuneView) -> TuneView:
+        """Lets the service run that way, where it was up, and only then writes it down."""
+        lines = self._writer.lines_of(way)
+        if way == self._tunable.present or not self._writer.has_file:
+            return msgspec.structs.replace(view, lines=lines)
+        if self._was_up and (ready := self._trier.start(way)).state is not State.READY:
+            return msgspec.structs.replace(view, chosen=None, why=f"{way.name} did not start again: {ready.why}")
+        try:
+            written = self._writer.write(way, view)
+        except StokerError as problem:
+            return msgspec.structs.replace(view, lines=lines, warnings=(*view.warnings, str(problem)))
+        if self._was_up:
+            self._trier.start(way, is_trial=False)  # from now on `rollback` leads from it to what was before
+        return msgspec.structs.replace(view, written=written, lines=lines)
+
+    @contextmanager
+    def _restoring(self) -> Iterator[None]:
+        """Puts the service back to what stoker.toml says, or to rest, unless what it says is what runs."""
+        try:
+            yield
+        finally:
+            name = self._tunable.wish.name
+            if not self._was_up:
+                for _ in stop_service(self._daemon, name):
+                    pass
+            elif not self._writer.has_written:
+                self._say(f"{name}: back to {self._tunable.present.name}")
+                self._trier.start(self._tunable.present)
+
+    def _end(self, chosen: Way | None, why: str) -> TuneView:
+        return msgspec.structs.replace(
+            _view(self._tunable, self._asking, self._state, self._guesses), chosen=chosen, why=why,
+            ways=self._with_failures(),
+        )  # fmt: skip
+
+    def _with_failures(self) -> tuple[TriedWay, ...]:
+        ways = _view(self._tunable, self._asking, self._state, self._guesses).ways
+        return tuple(msgspec.structs.replace(one, why=self._failures.get(one.way, one.why)) for one in ways)
+
+    def _nothing(self) -> StokerError:
+        said = "; ".join(f"{way.name}: {why}" for way, why in self._failures.items())
+        return StokerError(
+            f"nothing could be measured of {self._tunable.wish.name}", why=said or f"after {say_s(self._asking.budget_s)}",
+            next_step=f"`stoker up {self._tunable.wish.name}` shows how it starts as it is",
+        )  # fmt: skip

@@ -1,0 +1,185 @@
+"""Tries one way to draft: starts the service that way, measures it under watch, and keeps what was measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from stoker import __version__
+from stoker.bench.cell import Settings
+from stoker.box import LocalBox, clock_s
+from stoker.config import Config, Paths
+from stoker.errors import StokerError
+from stoker.facts.machine.memory import read_memory
+from stoker.flows.bench import TOOL, Live, Wanted, bench
+from stoker.flows.bench_keeping import start_keeping
+from stoker.flows.bench_targets import choose_service
+from stoker.flows.client import Daemon
+from stoker.flows.planning import make_plan
+from stoker.flows.tunable import Tunable
+from stoker.flows.up import follow
+from stoker.records import (
+    BenchCell,
+    BenchLoad,
+    BenchRun,
+    BenchSlo,
+    Objective,
+    ServiceView,
+    Sighting,
+    State,
+    Way,
+    say_bytes,
+    say_s,
+)
+from stoker.store.bench import read_bench_lines, read_bench_run
+from stoker.store.verifications import read_verifications
+from stoker.tune.reading import read_cell
+
+NEAR_FLOOR = 1.25  # of what is kept for the system: below, nothing is tried any more
+KEPT_FOR_S = 24 * 3600.0  # what was measured before may have been another machine: hotter, or busy
+LOOKED_THROUGH = 100
+SILENCE_S = 300.0
+Say = Callable[[str], None]
+
+
+class Asking(NamedTuple):
+    """What a person asks of `stoker tune`: for which load a service is to be fast, and how long that may take."""
+
+    objective: Objective = "single"
+    contents: tuple[str, ...] = ("prose",)
+    budget_s: float = 1800.0
+    prompt_tokens: int = 512
+    new_tokens: int = 256
+    concurrency: int = 1
+    slo: BenchSlo | None = None
+    measure_s: float = 60.0
+    precision: float = 0.03
+    seed: int = 1
+    fresh: bool = False
+
+    def cells(self) -> tuple[BenchCell, ...]:
+        """Returns what is measured of each way."""
+        load = BenchLoad("closed", self.concurrency)
+        return tuple(BenchCell(self.prompt_tokens, self.new_tokens, 0, load, content) for content in self.contents)
+
+    def words(self) -> tuple[str, ...]:
+        """Returns what says in the store how it was measured."""
+        limits = () if self.slo is None else (f"--slo {self.slo}",)
+        return ("tune", self.objective, f"--precision {self.precision:g}", f"--seed {self.seed}", *limits)
+
+
+class TuningStopped(StokerError):
+    """Nothing more may be tried: the memory is nearly gone, or a way made the service answer wrongly."""
+
+
+class Interrupted(Exception):
+    """A person wants it to end."""
+
+
+class Trier:
+    """Tries ways; `starts` counts those of an engine, and `took_s` how long each way took."""
+
+    def __init__(self, paths: Paths, config: Config, daemon: Daemon, tunable: Tunable, asking: Asking, say: Say) -> None:
+        self._paths, self._daemon, self._tunable, self._asking, self._say = paths, daemon, tunable, asking, say
+        self._near_bytes = int(NEAR_FLOOR * config.limits.memory_floor_bytes)
+        self._service = tunable.wish.name
+        self.starts = 0
+        self.took_s: list[float] = []
+
+    def find_kept(self, way: Way) -> Sighting | None:
+        """Returns what was measured of a way today, by the same plan and the same question."""
+        if self._asking.fresh:
+            return None
+        plan_id = make_plan(self._tunable.wish_for(way)).plan_id
+        for run in self._kept_runs():
+            if run.subject.plan_id == plan_id and (found := self._read(run, way, is_kept=True)) is not None:
+                return found
+        return None
+
+    def _kept_runs(self) -> Sequence[BenchRun]:
+        since = clock_s() - KEPT_FOR_S
+        file, found = self._paths.bench_database, []
+        for line in read_bench_lines(file, LOOKED_THROUGH):
+            if line.service == self._service and line.is_whole and (line.began_at or 0.0) > since and line.id is not None:
+                run = read_bench_run(file, line.id).run
+                same = (run.tool, run.tool_version, run.words) == (TOOL, __version__, self._asking.words())
+                found += [run] if same and {one.cell for one in run.cells} == set(self._asking.cells()) else []
+        return found
+
+    def _read(self, run: BenchRun, way: Way, *, is_kept: bool = False) -> Sighting | None:
+        by_cell = {one.cell: one for one in run.cells}
+        seen = [read_cell(by_cell[cell], way, self._asking.objective, run.id) for cell in self._asking.cells()]
+        found = tuple(one for one in seen if one is not None)
+        return Sighting(way, found, is_kept) if len(found) == len(seen) else None
+
+    def try_way(self, way: Way) -> Sighting | str:
+        """Returns what a way gave, or why it gave nothing; raises TuningStopped or Interrupted."""
+        began_s = time.monotonic()
+        view = self.start(way)
+        if view.state is not State.READY:
+            return self._why_not_ready(view)
+        run = self._measure()
+        if not run.is_whole:
+            raise Interrupted
+        self._check_memory([one.machine.available_low_bytes for one in run.cells if one.machine])
+        self.took_s.append(time.monotonic() - began_s)
+        found = self._read(run, way)
+        return found if found is not None else _say_errors(run)
+
+    def start(self, way: Way, *, is_trial: bool = True) -> ServiceView:
+        """Returns the service once it is READY that way, or rests; where it runs that way already, nothing is started."""
+        before = next((one for one in self._daemon.status().services if one.name == self._service), None)
+        view = self._daemon.up(self._tunable.wish_for(way), is_trial=is_trial and way != self._tunable.present)
+        if view.state is not State.READY or before is None or before.plan_id != view.plan_id:
+            self.starts += 1
+        for now in follow(self._daemon, view):
+            if now.state is not view.state:
+                self._say(f"{way.name}: {now.state}")
+            view = now
+        return view
+
+    def _why_not_ready(self, view: ServiceView) -> str:
+        """Returns why it is not READY; raises TuningStopped where that is a reason to try nothing else."""
+        kept = read_verifications(self._paths.database, self._service, 1)
+        if kept and kept[0].plan_id == view.plan_id and kept[0].occasion == "gate" and not kept[0].passed:
+            raise TuningStopped(
+                f"{self._service} did not pass its gate that way", why=view.why,
+                next_step=f"`stoker verify --last {self._service}` shows what was asked and answered",
+            )  # fmt: skip
+        self._check_memory(())
+        return view.why
+
+    def _measure(self) -> BenchRun:
+        asking = self._asking
+        target, subject = choose_service(self._service, direct=True)
+        settings = Settings(
+            seed=asking.seed, runs=None, precision=asking.precision, budget_s=asking.measure_s, silence_s=SILENCE_S,
+            slo=asking.slo, more={"temperature": 0.0},
+        )  # fmt: skip
+        wanted = Wanted(target, subject, asking.cells(), settings, asking.words())
+        keeper = start_keeping(self._paths, wanted, None)
+        return keeper.close(bench(wanted, Live(keeper.keep, self._watch))).run
+
+    def _watch(self, cell: BenchCell, text: str) -> None:
+        self._check_memory(())
+        self._say(f"{cell.content}: {text}")
+
+    def _check_memory(self, seen: Sequence[int | None]) -> None:
+        available_bytes = min([read_memory(LocalBox()).available_bytes, *(one for one in seen if one is not None)])
+        if available_bytes < self._near_bytes:
+            raise TuningStopped(
+                f"only {say_bytes(available_bytes)} of memory are available",
+                why=f"nothing is tried below {say_bytes(self._near_bytes)}, {NEAR_FLOOR:g} times what the system keeps",
+                next_step="end other programs, or plan for less: a smaller context or fewer requests at once",
+            )
+
+
+def _say_errors(run: BenchRun) -> str:
+    errors = [f"{error} ({count} times)" for cell in run.cells for error, count in cell.errors]
+    return f"requests failed: {'; '.join(errors[:2])}" if errors else "nothing was measured: too few tokens came"
+
+
+def say_time(seconds: float | None) -> str:
+    """Returns about how long, where that is known."""
+    return "" if seconds is None else f", about {say_s(seconds)}"

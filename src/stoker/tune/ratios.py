@@ -1,0 +1,82 @@
+"""How much faster one way is than another, and whether by more than chance. Pure.
+
+Repeat number i of every start asks the same prompts, so that repeats are compared in pairs: what a prompt is by itself falls
+out of the comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from stoker.records import Band, Record, Sighting
+
+LEVEL = 0.95
+EIGHTY = 0.8
+
+
+class Ratio(Record, frozen=True):
+    """A rate by another's, with its interval; None where there are too few repeats for one."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+
+    @property
+    def is_faster(self) -> bool:
+        """Tells whether it is faster beyond doubt."""
+        return self.low is not None and self.low > 1.0
+
+
+def mean_log(values: Sequence[float]) -> float:
+    """Returns the mean of the logarithms."""
+    return sum(map(math.log, values)) / len(values)
+
+
+def logs_of(sighting: Sighting) -> list[float]:
+    """Returns the logarithm of the rate of each repeat, the mean over the contents."""
+    return [sum(map(math.log, rates)) / len(rates) for rates in zip(*(one.rates for one in sighting.seen), strict=False)]
+
+
+def rate_of(sighting: Sighting) -> float:
+    """Returns the geometric mean of all its rates."""
+    logs = logs_of(sighting)
+    return math.exp(sum(logs) / len(logs))
+
+
+def compare(a: Sighting, b: Sighting) -> Ratio:
+    """Returns a's rate by b's, repeat by repeat."""
+    pairs = list(zip(logs_of(a), logs_of(b), strict=False))
+    middle, half = _interval([one - other for one, other in pairs], LEVEL)
+    if half is None:
+        return Ratio(math.exp(middle), None, None)
+    return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+def band_of(sighting: Sighting) -> Band:
+    """Returns the rate with the interval that should hold it four times in five; as wide as nothing where it is unknown."""
+    middle, half = _interval(logs_of(sighting), EIGHTY)
+    half = half or 0.0
+    return Band(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+def _interval(logs: Sequence[float], level: float) -> tuple[float, float | None]:
+    count = len(logs)
+    middle = sum(logs) / count
+    if count < 3:
+        return middle, None
+    spread = math.sqrt(sum((one - middle) ** 2 for one in logs) / (count - 1))
+    return middle, student_t(level, count - 1) * spread / math.sqrt(count)
+
+
+def student_t(level: float, freedom: int) -> float:
+    """Returns how many standard errors hold a mean with this probability (Student's t; Cornish and Fisher's series)."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return sum((term / float(freedom**power) for power, term in enumerate(terms)), 0.0)

@@ -1,0 +1,60 @@
+"""Reads what a benchmark's cell tells of a way to draft. Pure."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from stoker.plan.speed.curve import rates_from_mean
+from stoker.plan.speed.speculation import expected_length
+from stoker.records import BenchRepeat, CellResult, LengthsBy, Objective, Seen, SpeculationSeen, Way
+
+# One request: tokens a second after its first write. Many: all tokens of a repeat by its time, waits for prompts among it.
+FIGURE: dict[Objective, str] = {"single": "total_decode_tps", "throughput": "total_e2e_tps", "goodput": "goodput_per_s"}
+LEAST_RATE = 1e-6  # of requests within their limits: none in a repeat is worse than one in a week, and has a logarithm
+
+
+def read_cell(result: CellResult, way: Way, objective: Objective, run_id: int | None = None) -> Seen | None:
+    """Returns what a cell tells; None where not every request was answered, or no rate could be told."""
+    figure = next((one for one in result.figures if one.name == FIGURE[objective]), None)
+    if figure is None or result.failed:
+        return None
+    told = result.speculation
+    lengths, by = _lengths(told, way, _drafted_share(told, result.repeats)) if told else ((), "usual")
+    rates = tuple(max(LEAST_RATE, value) for value in figure.values)
+    return Seen(result.cell.content, rates, lengths, by, told.accept_rate if told else None, run_id)
+
+
+def _drafted_share(told: SpeculationSeen | None, repeats: tuple[BenchRepeat, ...]) -> float:
+    """Returns the share of all steps that had drafts: lookup finds nothing for many, which engines do not count.
+
+    A step gives one token of the model's own, so there are as many as tokens that were not accepted drafts; the first token
+    of an answer comes with its prompt.
+    """
+    whole = [one for repeat in repeats for one in repeat.requests if not one.error]
+    tokens = sum(one.output_tokens or 0 for one in whole) - len(whole)
+    if told is None or told.accepted_tokens is None or not told.verify_steps or tokens <= told.accepted_tokens:
+        return 1.0
+    return min(1.0, told.verify_steps / (tokens - told.accepted_tokens))
+
+
+def _lengths(told: SpeculationSeen, way: Way, drafted: float) -> tuple[tuple[float, ...], LengthsBy]:
+    """Returns the tokens of a mean step with 1 to N draft tokens.
+
+    The share of steps that accept position i is the same for every N of at least i, since a chain is verified from its
+    beginning: so the shares of a run with many draft tokens add up to the lengths of all with fewer.
+    """
+    count = way.draft_tokens
+    if told.accept_rate_by_position and count:
+        shares = [*told.accept_rate_by_position, *[0.0] * count][:count]
+        return tuple(1.0 + drafted * total for total in accumulate(shares)), "positions"
+    if count and told.accept_rate is not None:
+        return lengths_from_mean(told.accept_rate, count, drafted), "mean"
+    if count and told.accept_length is not None:
+        return lengths_from_mean((told.accept_length - 1) / count, count, drafted), "mean"
+    return (), "usual"
+
+
+def lengths_from_mean(accept_rate: float, draft_tokens: int, drafted: float = 1.0) -> tuple[float, ...]:
+    """Returns the lengths where only the mean over all positions is known: they are taken to fall as is usual."""
+    rates = rates_from_mean(accept_rate, draft_tokens)
+    return tuple(1.0 + drafted * (expected_length(rates[:count]) - 1.0) for count in range(1, draft_tokens + 1))

@@ -1,0 +1,1 @@
+"""Notices what a person would notice too late."""

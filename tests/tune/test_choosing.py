@@ -1,0 +1,128 @@
+"""Which way is started next, when to stop, and which one is taken."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import msgspec
+import pytest
+
+from stoker.records import Sighting, Way
+from stoker.tune.choosing import State, choose, guess_all, most_starts, next_scout, next_way
+from stoker.tune.families import OFF, plan_families
+from tune_samples import World, see, steady
+
+DRAFT = plan_families("vllm", "draft", has_draft_layers=False)
+LLAMACPP = plan_families("llamacpp", "draft", has_draft_layers=False)
+WORLDS = 300
+NEAR, MOST_MISSED = 0.03, 0.05
+
+
+def made_world(random: Random) -> World:
+    """A machine and a draft as they may be: good and bad drafts, cheap and dear ones, straight and curved costs."""
+    first, fall = random.uniform(0.3, 0.97), random.uniform(0.85, 1.0)
+    rates = tuple(first * fall**place for place in range(8))
+    each_s = 0.02 * random.uniform(0.02, 0.5)
+    return World(
+        rates, 0.02, each_s, 0.02 * random.uniform(0.0, 0.15), random.uniform(0.85, 1.15), random.uniform(0.002, 0.02)
+    )
+
+
+def explore(world: World, random: Random, present: Way = OFF) -> tuple[State, Way]:
+    """Tunes a world; returns all that was measured and the way that was chosen."""
+    state = State((*DRAFT[:2],))
+    way: Way | None = present
+    while way is not None:
+        state = msgspec.structs.replace(state, measured=(*state.measured, world.measure(way, random)))
+        way = next_scout(state) or next_way(state, guess_all(state))
+    return state, choose(state, present)[0].way
+
+
+def test_in_worlds_whose_truth_is_known_the_best_is_nearly_always_found_with_half_the_starts() -> None:
+    random = Random(1)
+    missed = 0
+    for _ in range(WORLDS):
+        world = made_world(random)
+        state, chosen = explore(world, random)
+        best = max(world.tok_s(way) for way in state.ways)
+        missed += world.tok_s(chosen) < (1 - NEAR) * best
+        assert 2 * (len(state.measured) + 1) <= len(state.ways) + 1
+    assert missed <= MOST_MISSED * WORLDS
+
+
+def test_all_families_are_scouted_before_anything_else() -> None:
+    state, seen = State(LLAMACPP), []
+    while (way := next_scout(state)) is not None:
+        seen.append(way)
+        state = msgspec.structs.replace(state, measured=(*state.measured, see(way, *steady(50.0))))
+    assert seen == [OFF, Way("draft", 8), Way("ngram")]
+
+
+def test_what_the_service_has_is_no_scout_where_it_drafts_less() -> None:
+    state = State(DRAFT, (see(OFF, 50.0), see(Way("draft", 3), 60.0)))
+    assert next_scout(state) == Way("draft", 8)
+
+
+def test_a_crash_with_many_draft_tokens_is_a_result_and_fewer_are_tried() -> None:
+    state = State(DRAFT[:2], (see(OFF, 50.0),), frozenset({Way("draft", 8)}))
+    assert next_scout(state) == Way("draft", 4)
+    gone = msgspec.structs.replace(state, failed=frozenset(Way("draft", count) for count in (8, 4, 2)))
+    assert next_scout(gone) is None
+    assert next_way(gone, guess_all(gone)) is None
+
+
+def test_what_crashed_is_never_guessed_at_again() -> None:
+    eight = see(Way("draft", 8), *steady(60.0), lengths=tuple(1 + 0.5 * one for one in range(1, 9)), lengths_by="positions")
+    state = State(DRAFT[:2], (see(OFF, *steady(50.0)), eight), frozenset({Way("draft", 4)}))
+    assert Way("draft", 4) not in guess_all(state)
+    assert Way("draft", 5) in guess_all(state)
+
+
+def test_drafts_that_are_never_right_end_the_search_at_once() -> None:
+    eight = see(Way("draft", 8), *steady(20.0), lengths=(1.01,) * 8, lengths_by="positions")
+    state = State(DRAFT[:2], (see(OFF, *steady(50.0)), eight))
+    assert next_way(state, guess_all(state)) is None
+    assert choose(state, OFF) == (state.measured[0], "nothing that was tried is faster")
+
+
+def measured(*ways: Sighting) -> State:
+    return State(DRAFT, ways)
+
+
+def test_noise_larger_than_the_effect_is_no_difference_and_the_simpler_way_is_kept() -> None:
+    off, draft = see(OFF, 50.0, 60.0, 40.0, 55.0), see(Way("draft", 4), 55.0, 48.0, 52.0, 54.0)
+    best, why = choose(measured(off, draft), Way("draft", 4))
+    assert best.way == OFF
+    assert "no difference between draft 4 and off beyond chance" in why
+
+
+def test_the_same_noise_in_both_is_no_noise_since_prompts_are_compared_in_pairs() -> None:
+    prompts = (50.0, 60.0, 40.0, 55.0)
+    off, draft = see(OFF, *prompts), see(Way("draft", 4), *(1.1 * one + place / 10 for place, one in enumerate(prompts)))
+    best, why = choose(measured(off, draft), OFF)
+    assert best.way == Way("draft", 4)
+    assert why.startswith("1.10 times")
+
+
+def test_too_few_repeats_decide_nothing() -> None:
+    best, why = choose(measured(see(OFF, 50.0), see(Way("draft", 4), 80.0)), OFF)
+    assert best.way == OFF
+    assert "too few repeats" in why
+
+
+def test_of_two_that_are_alike_the_one_with_fewer_draft_tokens_is_taken() -> None:
+    off, four, five = see(OFF, *steady(50.0)), see(Way("draft", 4), *steady(79.9)), see(Way("draft", 5), *steady(80.0))
+    assert choose(measured(off, four, five), OFF)[0].way == Way("draft", 4)
+
+
+def test_what_the_service_has_is_kept_where_the_better_one_needs_more_and_may_be_chance() -> None:
+    off, three = see(OFF, *steady(50.0)), see(Way("draft", 3), 80.0, 79.0, 81.0, 80.0)
+    five = see(Way("draft", 5), 85.0, 77.0, 86.0, 78.0)
+    assert choose(measured(off, three, five), Way("draft", 3))[0].way == Way("draft", 3)
+
+
+@pytest.mark.parametrize("families", [LLAMACPP, DRAFT, DRAFT[:2], LLAMACPP[:1]])
+def test_never_more_than_half_of_a_sweep_is_started(families: tuple[object, ...]) -> None:
+    state = State(families)  # type: ignore[arg-type]
+    assert most_starts(state) + 1 <= max(4, math.ceil((len(state.ways) + 1) / 2))

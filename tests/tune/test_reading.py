@@ -1,0 +1,73 @@
+"""What a cell of the bench tells of a way to draft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bench_seen import make_cell, make_repeat, make_request
+from stoker.bench.figures import figures_of
+from stoker.records import CellResult, SpeculationSeen, Way
+from stoker.tune.reading import read_cell
+
+FOUR = Way("draft", 4)
+STEPS, TOKENS = 40, 99  # of the request of bench_seen: 100 tokens, the first of which comes with the prompt
+
+
+def cell(told: SpeculationSeen | None, **more: Any) -> CellResult:
+    repeats = (make_repeat(make_request()),)
+    facts: dict[str, Any] = {"counted_by": ("usage",), "asked": 1, "failed": 0, "speculation": told, "repeats": repeats,
+                             "figures": figures_of(repeats)}  # fmt: skip
+    return CellResult(make_cell(), **{**facts, **more})
+
+
+def counted(by_position: tuple[float, ...] | None, accepted: int = 59) -> SpeculationSeen:
+    return SpeculationSeen("counters", 4 * STEPS, accepted, STEPS, accepted / (4 * STEPS), 1 + accepted / STEPS, by_position)
+
+
+def test_shares_by_position_add_up_to_the_length_of_every_smaller_number() -> None:
+    seen = read_cell(cell(counted((0.6, 0.45, 0.3, 0.125))), FOUR, "single")
+    assert seen is not None
+    assert seen.lengths == pytest.approx((1.6, 2.05, 2.35, 2.475))
+    assert seen.lengths_by == "positions"
+    assert seen.rates == pytest.approx((96 / 0.96,))
+
+
+def test_steps_without_drafts_shorten_what_a_mean_step_gives() -> None:
+    told = SpeculationSeen("counters", 40, 19, 10, 19 / 40, 2.9, (0.9, 0.5, 0.3, 0.2))
+    seen = read_cell(cell(told), FOUR, "single")
+    assert seen is not None
+    drafted = 10 / (TOKENS - 19)
+    assert seen.lengths == pytest.approx(tuple(1 + drafted * one for one in (0.9, 1.4, 1.7, 1.9)))
+
+
+def test_without_positions_the_mean_is_spread_over_them_as_usual() -> None:
+    seen = read_cell(cell(counted(None)), FOUR, "single")
+    assert seen is not None
+    assert seen.lengths_by == "mean"
+    assert seen.lengths[-1] == pytest.approx(1 + 59 / STEPS, rel=0.01)
+    assert list(seen.lengths) == sorted(seen.lengths)
+
+
+def test_sglangs_mean_length_is_enough() -> None:
+    seen = read_cell(cell(SpeculationSeen("counters", None, None, STEPS, None, 2.6)), FOUR, "single")
+    assert seen is not None
+    assert (seen.lengths_by, seen.accept_rate) == ("mean", None)
+    assert seen.lengths[-1] == pytest.approx(2.6, rel=0.01)
+
+
+@pytest.mark.parametrize("told", [None, SpeculationSeen("counters", 0, 0, 0, None, None)], ids=["reset", "none drafted"])
+def test_counters_that_tell_nothing_leave_the_rate(told: SpeculationSeen | None) -> None:
+    seen = read_cell(cell(told), FOUR, "single")
+    assert seen is not None
+    assert (seen.lengths, seen.lengths_by) == ((), "usual")
+
+
+def test_a_cell_with_failed_requests_is_no_measurement() -> None:
+    assert read_cell(cell(None, failed=1), FOUR, "single") is None
+
+
+def test_a_figure_that_is_missing_is_no_rate() -> None:
+    assert read_cell(cell(None, figures=()), FOUR, "single") is None
+    assert read_cell(cell(None), FOUR, "goodput") is None

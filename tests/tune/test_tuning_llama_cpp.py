@@ -1,0 +1,240 @@
+"""Tuning the real llama.cpp with the demo model: what is written, and what is left as it was."""
+
+from __future__ import annotations
+
+import signal
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from home import Home
+from lying_program import write_lying_engine
+from stoker.box import LocalBox
+from stoker.facts.machine.memory import read_memory
+from stoker.records import State
+from stoker.store.services import read_saved
+from stoker.tune.choosing import ALIKE
+from support import DEMO, DEMO_DRAFT
+
+QUICK = ("--pp", "64", "--tg", "48", "--measure", "2s", "--precision", "20%")
+OFF = f"""
+# the demo model, as a service of ours
+[service.coder]
+model = "{DEMO}"
+reasoning = "off"
+speculation = "off"   # nobody tuned it yet
+"""
+# A draft as large as its model is right each time and cannot pay: without it the same tokens come with less work.
+SELF = f"""
+[service.coder]
+model = "{DEMO}"
+reasoning = "off"
+speculation = "draft"
+draft = "{DEMO}"   # by mistake
+draft_tokens = 4
+"""
+# A llama-server of the user's: the real engine, but for what a test wants to happen to it.
+SERVER = """#!{python}
+import os, sys
+if "--version" in sys.argv:
+    print("version: 11549 (0000000)")
+    raise SystemExit
+words, known = [], {{"--load-mode"}}
+given = iter(sys.argv[1:])
+for word in given:
+    if word in known:
+        next(given)
+    else:
+        words.append(word)
+{happens}
+os.execv({python!r}, [{python!r}, "-P", "-m", "stoker.embedded", *words])
+"""
+
+
+def configure(home: Home, table: str, limits: str = "") -> str:
+    """Writes stoker.toml and returns what it says."""
+    home.configure(table, limits=limits)
+    return home.paths.config.read_text()
+
+
+def write_server(home: Home, happens: str) -> Path:
+    """Writes a llama-server to which something happens."""
+    file = home.folder / "llama-server"
+    file.write_text(SERVER.format(python=sys.executable, happens=happens))
+    file.chmod(stat.S_IRWXU)
+    return file
+
+
+def coder_table(home: Home) -> dict[str, Any]:
+    table: dict[str, Any] = tomllib.loads(home.paths.config.read_text())["service"]["coder"]
+    return table
+
+
+def good_plans(home: Home) -> list[str]:
+    """The plans that `rollback` may lead to, the last one last."""
+    [saved] = [one for one in read_saved(home.paths.database) if one.plan.service == "coder"]
+    return [plan.plan_id for plan in saved.good]
+
+
+def by_name(view: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The ways of a view by their names."""
+    return {f"{one['way']['kind']} {one['way']['draft_tokens'] or ''}".strip(): one for one in view["ways"]}
+
+
+def test_a_draft_that_cannot_pay_is_found_out_and_rollback_goes_back_to_it(home: Home) -> None:
+    text = configure(home, SELF)
+    home.run("up", "coder")
+    before = home.service("coder").plan_id
+    view = home.json("tune", "coder", "--content", "code", *QUICK)
+    ways = by_name(view)
+    assert view["chosen"]["kind"] in ("off", "ngram")
+    assert {ways[name]["tried"] for name in ("off", "draft 4", "draft 8", "ngram")} == {"measured"}
+    assert ways["draft 8"]["accept_rate"] > 0.7
+    assert ways["off"]["measured"]["tok_s"] > ways["draft 8"]["measured"]["tok_s"]
+    assert "as large as" in view["warnings"][0]
+    assert coder_table(home)["speculation"] == view["chosen"]["kind"]
+    assert f'\n# draft = "{DEMO}"   # by mistake\n' in home.paths.config.read_text()
+    assert "# tune: " in home.paths.config.read_text()
+    assert len(home.paths.config.read_text().splitlines()) == len(text.splitlines()) + 3
+    now = home.service("coder")
+    assert (now.state, now.plan_id == before) == (State.READY, False)
+    assert good_plans(home) == [before, now.plan_id], "no trial is a plan to go back to"
+    home.run("rollback", "coder")
+    assert home.service("coder").plan_id == before
+
+
+def test_with_a_draft_and_two_contents_the_choice_is_what_was_measured(home: Home) -> None:
+    configure(home, OFF.replace("speculation", f'draft = "{DEMO_DRAFT}"\nspeculation').replace('"off"   #', '"draft" #'))
+    home.run("up", "coder")
+    view = home.json("tune", "coder", "--content", "code", "--content", "prose", *QUICK)
+    ways = by_name(view)
+    measured = {name: one["measured"]["tok_s"] for name, one in ways.items() if one["measured"]}
+    assert set(measured) >= {"off", "draft 3", "draft 8", "ngram"}
+    assert 2 * view["starts"] <= view["sweep_starts"] == 10
+    guessed = [one for name, one in ways.items() if name.startswith("draft") and name not in ("draft 3", "draft 8")]
+    assert all(one["predicted"]["low_tok_s"] <= one["predicted"]["high_tok_s"] for one in guessed)
+    chosen = measured[f"{view['chosen']['kind']} {view['chosen']['draft_tokens'] or ''}".strip()]
+    assert chosen * (1 + ALIKE) >= max(measured.values()) or "no difference" in view["why"]
+    assert coder_table(home)["speculation"] == view["chosen"]["kind"]
+    assert home.service("coder").state is State.READY
+
+
+def test_what_was_measured_today_is_not_measured_again(home: Home) -> None:
+    text = configure(home, OFF)
+    first = home.json("tune", "coder", *QUICK)
+    assert {one["tried"] for one in first["ways"]} == {"measured"}
+    assert home.service("coder").state is State.STOPPED, "it rested before, and rests again"
+    home.paths.config.write_text(text)
+    second = home.json("tune", "coder", *QUICK)
+    assert {one["tried"] for one in second["ways"]} == {"kept"}
+    assert (first["starts"], second["starts"]) == (2, 0)
+    assert [one["measured"] for one in second["ways"]] == [one["measured"] for one in first["ways"]]
+    assert second["chosen"] == first["chosen"]
+
+
+def test_a_dry_run_starts_nothing_and_tells_how_long_it_may_take(home: Home) -> None:
+    text = configure(home, SELF)
+    view = home.json("tune", "coder", "--dry-run")
+    assert (view["took_s"], view["expected_s"], view["sweep_starts"]) == (None, None, 10)
+    assert not home.daemon_answers
+    home.run("up", "coder")
+    view = home.json("tune", "coder", "--dry-run", "--measure", "10s")
+    assert view["expected_s"] > 5 * 10
+    assert {one["tried"] for one in view["ways"]} == {"left"}
+    assert home.paths.config.read_text() == text
+    assert "how long" not in home.run("tune", "coder", "--dry-run").stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_leaves_service_and_file_as_they_were(home: Home, number: signal.Signals) -> None:
+    text = configure(home, SELF)
+    home.run("up", "coder")
+    before = home.service("coder").plan_id
+    argv = [sys.executable, "-u", "-m", "stoker", "tune", "coder", *QUICK]
+    with subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("off: LOADING"):
+                process.send_signal(number)
+                break
+        said = process.stdout.read()
+    assert process.returncode == 1
+    assert "interrupted" in said
+    now = home.service("coder")
+    assert (now.state, now.plan_id) == (State.READY, before)
+    assert home.paths.config.read_text() == text
+    assert good_plans(home) == [before]
+
+
+def test_a_crash_with_eight_draft_tokens_is_a_result_and_tuning_goes_on(home: Home) -> None:
+    crash = 'if dict(zip(words, words[1:])).get("--spec-draft-n-max") == "8": sys.exit("CUDA error: oops")'
+    configure(home, SELF.replace("reasoning", f'server = "{write_server(home, crash)}"\nreasoning'))
+    home.run("up", "coder")
+    view = home.json("tune", "coder", *QUICK)
+    ways = by_name(view)
+    assert ways["draft 8"]["tried"] == "failed"
+    assert "oops" in ways["draft 8"]["why"]
+    assert ways["draft 4"]["tried"] == "measured"
+    assert view["chosen"]["kind"] in ("off", "ngram")
+
+
+def test_a_way_that_does_not_pass_its_gate_ends_everything_at_once(home: Home) -> None:
+    liar = write_lying_engine(home.folder / "liar", "no-done")
+    lies = f'if "--spec-type" in words: os.execv({str(liar)!r}, [{str(liar)!r}, *words])'
+    text = configure(home, OFF.replace("reasoning", f'server = "{write_server(home, lies)}"\nreasoning'))
+    home.run("up", "coder")
+    before = home.service("coder").plan_id
+    done = home.run("tune", "coder", *QUICK, code=1)
+    assert "did not pass its gate" in done.stdout
+    assert home.paths.config.read_text() == text
+    assert (home.service("coder").state, home.service("coder").plan_id) == (State.READY, before)
+
+
+def test_nothing_is_tried_where_memory_is_nearly_gone(home: Home) -> None:
+    available_bytes = read_memory(LocalBox()).available_bytes
+    text = configure(home, OFF, limits=f"memory_floor_bytes = {int(0.85 * available_bytes)}")
+    home.run("up", "coder")
+    done = home.run("tune", "coder", *QUICK, code=1)
+    assert "of memory are available" in done.stdout
+    assert "ngram: " not in done.stdout
+    assert home.paths.config.read_text() == text
+    assert home.service("coder").state is State.READY
+
+
+def test_a_table_that_changes_meanwhile_is_not_written_over(home: Home) -> None:
+    configure(home, SELF)
+    home.run("up", "coder")
+    argv = [sys.executable, "-u", "-m", "stoker", "tune", "coder", *QUICK]
+    with subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        next(iter(process.stdout))
+        changed = home.paths.config.read_text().replace("draft_tokens = 4", "draft_tokens = 5")
+        home.paths.config.write_text(changed)
+        said = process.stdout.read()
+    assert "was changed meanwhile" in " ".join(said.split())
+    assert home.paths.config.read_text() == changed
+
+
+def test_the_demo_is_tuned_and_nothing_is_written_since_no_table_is_its_own(home: Home) -> None:
+    home.run("up")
+    before = home.service("demo").plan_id
+    text = home.paths.config.read_text()
+    said = home.run("tune", *QUICK, "--content", "code").stdout
+    assert "not written" in said or "nothing was changed" in said
+    assert "●" in said
+    assert (home.service("demo").plan_id, home.paths.config.read_text()) == (before, text)
+
+
+def test_wrong_use_is_said_before_anything_starts(home: Home) -> None:
+    configure(home, OFF)
+    for words in ("nobody", "coder --objective goodput", "coder --concurrency 4", "coder --budget soon"):
+        assert home.run("tune", *words.split(), code=2).stderr
+    home.configure(f'[service.x]\nmodel = "{DEMO}"\nspeculation = """off"""\n')
+    refused = home.run("tune", "x", code=3).stderr
+    assert "[service.x]" in refused
+    assert not home.daemon_answers

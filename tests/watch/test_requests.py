@@ -1,0 +1,65 @@
+"""Requests by how they ended."""
+
+from __future__ import annotations
+
+from stoker.records import UsageRecord
+from stoker.watch.requests import Ended, RequestCheck, ended
+
+
+def play(*parts: tuple[int, int | None, float], step_s: float = 10.0) -> tuple[RequestCheck, float]:
+    """A check after some requests: how many, their status, and their TTFT; and when the last one ended."""
+    check, at_s = RequestCheck("coder"), 0.0
+    for count, status, ttft_s in parts:
+        for _ in range(count):
+            at_s += step_s
+            check.take(Ended(at_s, status, ttft_s, 0.05))
+            check.look(at_s)
+    return check, at_s
+
+
+def test_one_failure_of_ten_is_said_and_one_of_thirty_is_not() -> None:
+    check, at_s = play((27, 200, 0.5), (3, 500, 0.5))
+    assert check.look(at_s)["errors", "coder"] == "3 of 30 requests failed"
+    check, at_s = play((29, 200, 0.5), (1, 502, 0.5))
+    assert check.look(at_s)["errors", "coder"] is None
+
+
+def test_failures_are_forgotten() -> None:
+    check, at_s = play((3, 500, 0.5))
+    assert check.look(at_s + 700)["errors", "coder"] is None
+
+
+def test_refused_clients_and_those_that_leave_are_told_apart() -> None:
+    check, at_s = play((5, 200, 0.5), (10, 404, 0.0))
+    assert "10 of 15 requests were refused as wrong" in str(check.look(at_s)["client-errors", "coder"])
+    assert check.look(at_s)["requests-aborted", "coder"] is None
+    check, at_s = play((5, 200, 0.5), (10, None, 0.0))
+    assert "given up by their client" in str(check.look(at_s)["requests-aborted", "coder"])
+
+
+def test_first_tokens_are_held_against_their_own_past() -> None:
+    check, at_s = play((500, 200, 3.0))
+    assert check.look(at_s)["ttft-slow", "coder"] is None
+    for number in range(60):
+        check.take(Ended(at_s + number, 200, 12.0, 0.05))
+    assert "12.0 s for its first token; 3.0 s are usual" in str(check.look(at_s + 60)["ttft-slow", "coder"])
+
+
+def test_short_waits_are_nothing_even_where_they_are_many_times_the_usual() -> None:
+    check, at_s = play((500, 200, 0.1))
+    for number in range(60):
+        check.take(Ended(at_s + number, 200, 1.5, 0.05))
+    assert check.look(at_s + 60)["ttft-slow", "coder"] is None
+
+
+def test_tokens_that_come_slowly_are_said() -> None:
+    check, at_s = play((500, 200, 0.1))
+    for number in range(60):
+        check.take(Ended(at_s + number, 200, 0.1, 0.15))
+    assert "150 ms a token; 50 ms are usual" in str(check.look(at_s + 60)["decode-slow", "coder"])
+
+
+def test_the_time_of_a_token_is_without_the_first() -> None:
+    record = UsageRecord(0, "owner", "/v1/chat/completions", "r", 5.0, 200, "coder", "m", 10, 41, None, 1.0)
+    assert ended(7.0, record) == Ended(7.0, 200, 1.0, 0.1)
+    assert ended(7.0, UsageRecord(0, "owner", "/", "r", 5.0)) == Ended(7.0, None, None, None)
