@@ -16,6 +16,7 @@ from stoker.watch.families.engines import engine_families
 from stoker.watch.families.machine import MachineSeen, machine_families
 from stoker.watch.families.services import service_families
 from stoker.watch.prometheus.durations import say_duration
+from stoker.watch.table import alerts_by_id
 
 NOTE = "<!-- Written by tools/make_docs.py from the collectors in src/stoker. -->"
 ALERTS_NOTE = "<!-- Written by tools/make_docs.py from src/stoker/watch/data/alerts.toml. -->"
@@ -40,6 +41,9 @@ One table for the alerts of the daemon and for Prometheus's rules (`stoker insta
 [Prometheus](prometheus.md)). Conditions are PromQL over [these metrics](metrics.md) and over the series that stand
 first here. Each is tested with the real promtool: it fires on its fault, and not on a health that looks like it.
 """
+INSIDE = """\
+These take more than Prometheus is given: what the daemon has learnt of each kind of work, and of each start.
+"""
 
 
 def pages() -> dict[str, str]:
@@ -49,6 +53,8 @@ def pages() -> dict[str, str]:
     series = [line for one in table.record for line in _record(one)]
     alerts = ["# Alerts", "", ALERTS_NOTE, "", ALERTS, "## Series", "", *series, "## Alerts", ""]
     alerts += [line for one in table.alert for line in _alert(one)]
+    inside = [one for one in alerts_by_id().values() if one not in table.alert]
+    alerts += ["## Alerts of the daemon alone", "", INSIDE, *(line for one in inside for line in _alert(one))]
     return {"metrics.md": "\n".join(metrics).rstrip() + "\n", "alerts.md": "\n".join(alerts).rstrip() + "\n"}
 
 
@@ -95,6 +101,8 @@ def _alert(one: AlertRule) -> list[str]:
     held = f"for {say_duration(one.for_s)}" if one.for_s else "at once"
     rules = ", ".join(f"[{rule}](rules/{rule}.md)" for rule in one.rules)
     outside = " Only somebody outside the daemon can see this." if one.outside else ""
-    lines = [f"### {one.id}", "", f"**{one.severity}**, {held}; `{one.name}` in Prometheus: {one.title}.{outside}", ""]
-    lines += ["```text", expression_of(one), "```", "", f"**Why so.** {one.because}", "", f"**What to do.** {one.fix}", ""]
+    there = f"; `{one.name}` in Prometheus" if one.expr else ""
+    lines = [f"### {one.id}", "", f"**{one.severity}**, {held}{there}: {one.title}.{outside}", ""]
+    lines += ["```text", expression_of(one), "```", ""] if one.expr else []
+    lines += [f"**Why so.** {one.because}", "", f"**What to do.** {one.fix}", ""]
     return lines + ([f"**Known.** {rules}", ""] if rules else [])

@@ -63,7 +63,7 @@ METRICS = {
     "accepted_tokens_by_position_total": "vllm:spec_decode_num_accepted_tokens_per_pos_total",
     "requests_total": "vllm:request_success_total",
     "aborted_total": 'vllm:request_success_total{finished_reason="abort"}',
-    "cached_tokens_total": "vllm:prefix_cache_hits_total",
+    "cached_tokens_total": "vllm:prompt_tokens_cached_total",
     "preemptions_total": "vllm:num_preemptions_total",
     "inter_token_seconds": "vllm:inter_token_latency_seconds",
     "requests_running": "vllm:num_requests_running",
@@ -74,6 +74,7 @@ METRICS = {
 # What older versions called them.
 FORMER_METRICS = {
     "cache_usage": ("vllm:gpu_cache_usage_perc",),
+    "cached_tokens_total": ("vllm:prefix_cache_hits_total",),
     "inter_token_seconds": ("vllm:time_per_output_token_seconds",),
 }
 

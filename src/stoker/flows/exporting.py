@@ -47,6 +47,7 @@ class Exporter(Collector):
         self._box: Box = LocalBox()
         self.machine = MachineSeen()
         self.engines: tuple[EngineSeen, ...] = ()
+        self._told: list[Metric] = []
         self._known: dict[str, tuple[Launch, Known]] = {}
         self._looked_at = float("-inf")
         self._looks = asyncio.Lock()
@@ -74,6 +75,11 @@ class Exporter(Collector):
             self.machine, self.engines = machine, tuple(engines)
             self._looked_at = now
 
+    async def prepare(self) -> None:
+        """Looks, and makes what is told of engines and machine: in a thread, since streams wait for what is done here."""
+        await self.look()
+        self._told = await asyncio.to_thread(lambda: [*engine_families(self.engines), *machine_families(self.machine)])
+
     async def pass_on(self, service: str) -> bytes:
         """Returns what a service's engine tells of itself; raises StokerError where it tells nothing."""
         owner = self._supervisor.find(service)
@@ -82,9 +88,8 @@ class Exporter(Collector):
         return await self._prober.read_page(owner.endpoint, PAGE_LIMIT_S)
 
     def collect(self) -> Iterator[Metric]:
-        """Tells what was seen."""
-        yield from engine_families(self.engines)
-        yield from machine_families(self.machine)
+        """Tells what was prepared, and of services what is so now."""
+        yield from self._told
         yield from service_families(self.services())
 
     async def _look_at_engine(self, owner: ServiceOwner) -> EngineSeen:

@@ -100,7 +100,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
     exporter = Exporter(paths, config.limits.memory_floor_bytes, supervisor, lambda: door.serving, prober)
-    metrics = GatewayMetrics(supervisor.views, __version__, exporter.look, exporter.pass_on)
+    metrics = GatewayMetrics(supervisor.views, __version__, exporter.prepare, exporter.pass_on)
     metrics.registry.register(exporter)
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
     keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record: note(record), metrics.registry)

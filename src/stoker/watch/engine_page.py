@@ -12,8 +12,9 @@ from typing import NamedTuple
 from stoker.engines import find
 from stoker.watch.engine_series import ENGINE_SERIES, EngineSeries
 
-# A regular expression holds the interpreter as long as it runs, and streams wait: a page is read in pieces of a millisecond.
+# Cutting a page into lines holds the interpreter as long as it takes, and streams wait: it is done in small pieces.
 PIECE_BYTES = 64 * 1024
+ENDS = (b"_bucket", b"_sum", b"_count")
 LABEL = re.compile(rb'(\w+)="((?:[^"\\]|\\.)*)"')
 NOT_A_NUMBER, NO_NAMES = "not a number", "unknown names"
 Labels = dict[bytes, bytes]
@@ -51,14 +52,14 @@ class _Line(NamedTuple):
 
 def read_page(engine: str, text: bytes) -> EnginePage:
     """Returns what a page in Prometheus's text form tells of an engine; values that are no amounts are left out and said."""
-    pattern, spellings = _words_of(engine)
+    spellings = _spellings_of(engine)
     found: defaultdict[EngineSeries, dict[int, list[_Line]]] = defaultdict(dict)
     problems = set[str]()
-    for line in _lines(pattern, text):
+    for line in _lines(spellings, text):
         if not _is_amount(line.value):
             problems.add(NOT_A_NUMBER)
             continue
-        for spelling in spellings[_family(line.name, spellings)]:
+        for spelling in spellings[line.name]:
             if spelling.labels.items() <= line.labels.items():
                 found[spelling.series].setdefault(spelling.age, []).append(line)
     newest = {series: lines[min(lines)] for series, lines in found.items()}
@@ -70,24 +71,29 @@ def read_page(engine: str, text: bytes) -> EnginePage:
 
 
 @lru_cache(8)
-def _words_of(engine: str) -> tuple[re.Pattern[bytes], Mapping[bytes, list[_Spelling]]]:
-    """Returns what finds the lines that matter, and which series each name is for."""
+def _spellings_of(engine: str) -> Mapping[bytes, list[_Spelling]]:
+    """Returns which series each name of a line is for."""
     known, spellings = find(engine), defaultdict[bytes, list[_Spelling]](list)
     for series in ENGINE_SERIES:
         written = [known.metrics[name] for name in series.neutral if name in known.metrics]
         written += [name for neutral in series.neutral for name in known.former_metrics.get(neutral, ())]
         for age, name in enumerate(written):
             bare, _, labels = name.encode().partition(b"{")
-            spellings[bare].append(_Spelling(series, dict(LABEL.findall(labels)), age))
-    names = b"|".join(re.escape(name) for name in spellings)
-    pattern = rb"^((?:%s)(?:_bucket|_sum|_count)?)(?:\{([^\n]*)\})?[ \t]+(\S+)" % names
-    return re.compile(pattern, re.MULTILINE), spellings
+            for end in ENDS if series.kind == "histogram" else (b"",):
+                spellings[bare + end].append(_Spelling(series, dict(LABEL.findall(labels)), age))
+    return dict(spellings)
 
 
-def _lines(pattern: re.Pattern[bytes], text: bytes) -> Iterator[_Line]:
+def _lines(names: Mapping[bytes, object], text: bytes) -> Iterator[_Line]:
+    """Yields the lines with these names; most lines of a page have another one, and cost no more than a look at it."""
     for piece in _pieces(text):
-        for name, labels, value in pattern.findall(piece):
-            yield _Line(name, dict(LABEL.findall(labels)), _number(value))
+        for line in piece.split(b"\n"):
+            brace = line.find(b"{")
+            name, _, rest = line.partition(b" ") if brace < 0 else (line[:brace], b"", line[brace:])
+            if name in names:
+                labels, _, value = rest.rpartition(b"}")
+                words = value.split(maxsplit=1)  # a time may follow
+                yield _Line(name, dict(LABEL.findall(labels)), _number(words[0] if words else b""))
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
@@ -108,10 +114,6 @@ def _number(text: bytes) -> float:
 
 def _is_amount(value: float) -> bool:
     return 0 <= value < 2**63  # false for NaN
-
-
-def _family(name: bytes, spellings: Mapping[bytes, object]) -> bytes:
-    return name if name in spellings else name.rpartition(b"_")[0]
 
 
 def _join(series: EngineSeries, lines: Iterable[_Line]) -> float:
