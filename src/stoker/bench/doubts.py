@@ -28,19 +28,25 @@ def _failures(result: CellResult) -> Iterator[str]:
 
 
 def _lengths(cell: BenchCell, whole: Sequence[RequestSeen]) -> Iterator[str]:
-    if cell.load.arrivals == "trace":
+    if cell.load.arrivals == "trace" or not whole:
         return
-    wanted = cell.depth_tokens + cell.prompt_tokens
-    told = [one.prompt_tokens for one in whole if one.prompt_tokens is not None and one.turn == 0]
-    if told and (min(told) != wanted or max(told) != wanted):
-        yield f"prompts were {_range(told)} tokens by the server's count, and {wanted} were asked for"
-    if whole and not told:
-        yield f"nothing counts prompts: whether they were {wanted} tokens is unknown, and so is the prefill rate"
+    yield from _prompts(cell, whole)
     short = [one.output_tokens or 0 for one in whole if (one.output_tokens or 0) < (cell.new_tokens or 0)]
     if short:
         yield f"{len(short)} of {len(whole)} answers ended by themselves, after {_range(short)} of {cell.new_tokens} tokens"
-    cached = sum(one.cached_tokens or 0 for one in whole if one.turn == 0)
-    if not cell.shares_prefix and told and cached > CACHED * sum(told):
+
+
+def _prompts(cell: BenchCell, whole: Sequence[RequestSeen]) -> Iterator[str]:
+    wanted = cell.depth_tokens + cell.prompt_tokens
+    first = [one for one in whole if one.turn == 0]
+    told = [one.prompt_tokens for one in first if one.prompt_tokens is not None]
+    if not told:
+        yield f"nothing counts prompts: whether they were {wanted} tokens is unknown, and so is the prefill rate"
+        return
+    if min(told) != wanted or max(told) != wanted:
+        yield f"prompts were {_range(told)} tokens by the server's count, and {wanted} were asked for"
+    cached = sum(one.cached_tokens or 0 for one in first)
+    if not cell.shares_prefix and cached > CACHED * sum(told):
         yield f"{100 * cached / sum(told):.0f} % of the prompts came out of a cache, though no two begin alike"
 
 

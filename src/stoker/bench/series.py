@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from stoker.bench.counter_watch import Counted
@@ -43,20 +43,26 @@ def _end_s(one: RequestSeen) -> float:
 def _point(requests: Sequence[RequestSeen], beside: Beside, at_s: float, span_s: float) -> SeriesPoint:
     ended = [one for one in requests if at_s <= _end_s(one) < at_s + span_s]
     whole = [one for one in ended if not one.error]
-    tokens = sum(
-        write.tokens or 0 for one in requests for write in one.writes if at_s <= one.sent_at_s + write.at_s < at_s + span_s
-    )
-    ttft = [one.ttft_s for one in whole if one.ttft_s is not None]
-    each = [value for one in whole if (value := itl_token_s(one)) is not None]
     begin_s = beside.began_s + at_s
     samples = [one for one in beside.machine if begin_s <= one.at_s < begin_s + span_s]
     return SeriesPoint(
-        at_s=at_s, span_s=span_s, answered=len(whole), failed=len(ended) - len(whole), total_tps=tokens / span_s,
-        ttft_s=median_of(ttft) if ttft else None, itl_token_s=median_of(each) if each else None,
+        at_s=at_s, span_s=span_s, answered=len(whole), failed=len(ended) - len(whole),
+        total_tps=_tokens_between(requests, at_s, at_s + span_s) / span_s,
+        ttft_s=_median_known(one.ttft_s for one in whole), itl_token_s=_median_known(map(itl_token_s, whole)),
         accept_length=_accept_length(beside.counted, begin_s, begin_s + span_s),
         available_bytes=min((one.available_bytes for one in samples if one.available_bytes is not None), default=None),
         temperature_c=max((heat for one in samples for heat in _heats(one)), default=None),
     )  # fmt: skip
+
+
+def _tokens_between(requests: Sequence[RequestSeen], begin_s: float, end_s: float) -> int:
+    writes = (write for one in requests for write in one.writes if begin_s <= one.sent_at_s + write.at_s < end_s)
+    return sum(write.tokens or 0 for write in writes)
+
+
+def _median_known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median_of(known) if known else None
 
 
 def _accept_length(counted: Sequence[Counted], begin_s: float, end_s: float) -> float | None:
