@@ -10,9 +10,10 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol, cast
 
 RUN_LIMIT_S = 10.0
 
@@ -73,6 +74,18 @@ class LocalBox:
         except (OSError, subprocess.SubprocessError):
             return None
         return (done.stdout + done.stderr).decode(errors="replace")
+
+    @contextmanager
+    def open_output(self, argv: Sequence[str]) -> Iterator[IO[bytes]]:
+        """Opens what a program prints, however much that is; it is ended where the reader stops before it does."""
+        with subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "LC_ALL": "C"},
+        ) as running:  # fmt: skip
+            try:
+                yield cast(IO[bytes], running.stdout)
+            finally:
+                running.kill()
 
     def try_run(self, argv: Sequence[str], path: str, limit_s: float = RUN_LIMIT_S) -> tuple[int, str] | None:
         """Returns a program's exit code and all it printed; None where `path` has no such program or it takes too long."""

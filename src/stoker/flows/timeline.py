@@ -47,7 +47,7 @@ def view_service(paths: Paths, service: str | None, measure: bool = False) -> Ti
     last, *earlier = read_starts(paths.database, service or known[0], most=2)
     plan = _plan_of(paths, last)
     disk_bytes_per_s = _disk_rate(plan) if measure else None
-    facts = _log_facts(last.timeline) | (_launch_facts(paths, plan) if plan else {})
+    facts = _log_facts(last.timeline) | (launch_facts(paths, plan) if plan else {})
     before = earlier[0].timeline if earlier else None
     return make_view(last.timeline, before, facts, launch_known=plan is not None, disk_bytes_per_s=disk_bytes_per_s)
 
@@ -135,7 +135,8 @@ def _plan_of(paths: Paths, start: Start) -> Plan | None:
     return next((plan for plan in plans if (plan.service, plan.plan_id) == (start.service, start.plan_id)), None)
 
 
-def _launch_facts(paths: Paths, plan: Plan) -> Facts:
+def launch_facts(paths: Paths, plan: Plan) -> Facts:
+    """Returns what the rules may know of a plan and of the machine that it is for: this one."""
     machine = read_machine(LocalBox(), str(paths.state))
     facts = machine_facts(machine) | setting_facts(plan.settings)
     with contextlib.suppress(StokerError):  # it may have been moved since

@@ -1,0 +1,91 @@
+"""How a diagnosis looks on a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from stoker.cli.show import printable, wrapped
+from stoker.records import Cause, Diagnosis, LogLine, Noise, Scalar
+
+MOST_FINDINGS = 5
+MOST_NOISE = 6
+COLOURS = {"certain": "red", "likely": "yellow", "possible": "cyan"}
+
+
+def diagnosis_text(told: Diagnosis) -> str:
+    """Returns the findings, the cause first, then what is noise, then what nobody knows."""
+    lines = [_head(told)]
+    for number, cause in enumerate(told.findings[:MOST_FINDINGS], 1):
+        lines += ["", *_finding(number, cause)]
+    if len(told.findings) > MOST_FINDINGS:
+        lines += ["", f"{len(told.findings) - MOST_FINDINGS} more findings: --json has them all"]
+    lines += _noise(told.noise)
+    return "\n".join([*lines, *_unknown(told)])
+
+
+def first_line(told: Diagnosis) -> str:
+    """Returns the diagnosis in one sentence."""
+    if not told.findings:
+        return "no cause is known" if told.unknown else "nothing in the log looks like a fault"
+    top = told.findings[0]
+    return f"{top.confidence}: {top.title} [{top.rule}]"
+
+
+def _head(told: Diagnosis) -> str:
+    whose = " ".join(part for part in (told.engine, told.version) if part) or "an engine that is not known"
+    start = f", the last of {told.starts} starts" if told.starts > 1 else ""
+    ready = "it said that it is ready" if told.ready else "it never said that it is ready"
+    return click.style(f"{told.source}: {whose}{start}; {told.lines:,} lines; {ready}", bold=True)
+
+
+def _finding(number: int, cause: Cause) -> list[str]:
+    sure = click.style(cause.confidence, fg=COLOURS[cause.confidence])
+    lines = [*wrapped(f"{number}. {sure}: {cause.title}", "", "   "), *_lines(cause.evidence, cause.times)]
+    lines += wrapped(f"why: {cause.cause}", "   ", "        ")
+    if cause.hangs_on:
+        lines += wrapped(f"if:  {'; '.join(cause.hangs_on)} - what yours is, is unknown", "   ", "        ")
+    lines += wrapped(f"fix: {cause.fix}", "   ", "        ")
+    if change := _change(cause):
+        lines += wrapped(f"set: {change}", "   ", "        ")
+    if cause.command:
+        lines += [f"   run: {cause.command}"]
+    said = f"{cause.standing}; {cause.rule}; {cause.sources[0]}" if cause.sources else f"{cause.standing}; {cause.rule}"
+    return [*lines, click.style(f"   {said}", dim=True)]
+
+
+def _change(cause: Cause) -> str:
+    """The changed wish, as `stoker.toml` has it where it is one for the engine."""
+    flags = {name[2:]: value for name, value in cause.use.items() if name.startswith("--")}
+    variables = {name[1:]: value for name, value in cause.use.items() if name.startswith("$")}
+    others = [f"{name} {value}" for name, value in cause.use.items() if not name.startswith(("--", "$"))]
+    said = [f"flags = {_table(flags)}" if flags else "", f"environment = {_table(variables)}" if variables else "", *others]
+    left = f"leave out {', '.join(cause.drop)}" if cause.drop else ""
+    return "; ".join(part for part in (*said, left) if part)
+
+
+def _table(values: dict[str, Scalar]) -> str:
+    return "{ " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in values.items()) + " }"
+
+
+def _lines(evidence: tuple[LogLine, ...], times: int = 1) -> list[str]:
+    more = [click.style(f"     and {times - len(evidence)} more times", dim=True)] if times > len(evidence) else []
+    return [click.style(f"   {one.line:>6}  {printable(one.text)}", dim=True) for one in evidence] + more
+
+
+def _noise(noise: tuple[Noise, ...]) -> list[str]:
+    if not noise:
+        return []
+    lines = ["", "not the cause, though it may look like one:"]
+    for one in noise[:MOST_NOISE]:
+        lines += wrapped(f"line {one.evidence[0].line}: {one.title} [{one.rule}]", "   ", "     ")
+    return lines
+
+
+def _unknown(told: Diagnosis) -> list[str]:
+    if not told.unknown:
+        return [] if told.findings else ["", "Nothing in it looks like a fault."]
+    begin = "None of that is sure" if told.findings else "I don't know"
+    lines = ["", f"{begin}. The most telling lines that no rule explains:", *_lines(told.unknown), "", "What would help:"]
+    return [*lines, *(line for one in told.collect for line in wrapped(f"- {one}", "   ", "     "))]

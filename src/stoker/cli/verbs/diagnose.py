@@ -1,0 +1,52 @@
+"""`stoker diagnose`: why an engine failed, from its log."""
+
+from __future__ import annotations
+
+import click
+
+HELP = """Tell why an engine failed: from a service's log, from any log file, from standard input, or from a container's log.
+
+Findings come with the lines that prove them, the cause before what follows from it. Each is certain (its sign, its scope and
+its mistake are all there), likely (one fact of them is unknown) or possible. What looks like a fault and is none is named;
+where nothing fits, it says so. Without a target it is the service that spoke last.
+
+--context adds what a log alone does not tell: the launch command, machine facts as `stoker facts --json` wrote them, or
+both, as text or as a file.
+
+\b
+Example:
+  stoker diagnose
+  stoker diagnose vllm.log --context "vllm serve Qwen/Qwen3-8B --max-model-len 40000  # on a DGX Spark"
+  docker logs vllm 2>&1 | stoker diagnose - --json
+  stoker diagnose --container vllm
+"""
+
+
+@click.command(help=HELP, short_help="Tell why an engine failed, with the lines that prove it and the fix.")
+@click.argument("target", required=False)
+@click.option("--container", help="Read the log of this container, running or not.")
+@click.option("--context", help="The launch command, machine facts, or a file with either.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def diagnose(target: str | None, container: str | None, context: str | None, as_json: bool) -> None:
+    """Reads a log and prints what it means."""
+    from stoker.cli.diagnose_text import diagnosis_text
+    from stoker.cli.show import say_json
+    from stoker.config import find_paths
+    from stoker.flows.diagnose import diagnose_container, diagnose_log, diagnose_service, is_service
+
+    if container is not None and target is not None:
+        raise click.UsageError("name a log or a --container, not both")
+    paths = find_paths()
+    if container is not None:
+        told = diagnose_container(container, context)
+    elif target is None or is_service(paths, target):
+        told = diagnose_service(paths, target, context)
+    else:
+        told = diagnose_log(target, context)
+    if as_json:
+        say_json(told)
+    else:
+        click.echo(diagnosis_text(told))
+
+
+COMMAND = diagnose

@@ -1,0 +1,88 @@
+"""Keeps what was found of each start in a log, so that the last one can be told of whatever came before it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable
+
+from stoker.diagnose.scan import Hit
+
+EVIDENCE = 3  # lines kept of one sign
+FAULTS = 30  # of the first lines that look like a fault, and as many of the last
+SAME_START_LINES = 200  # one start says more than once that it begins
+# In a traceback: whose call raised it, and the code of it; what it raised stands below.
+FRAME = re.compile(r'^\W*(?:\([^)]*\)\s*)?(?:(?:ERROR|INFO)\s[\d-]+ [\d:]+ \[[^\]]*\])?\s*(?:File "|raise |Traceback \()')
+
+
+class Start:
+    """What one start said. `begins` is its first line."""
+
+    def __init__(self, begins: int) -> None:
+        self.begins = begins
+        self.ready_line: int | None = None
+        self.version: str | None = None
+        self.rules: dict[str, list[Hit]] = {}
+        self.times: Counter[str] = Counter()
+        self.first_faults: list[Hit] = []
+        self.last_faults: deque[Hit] = deque(maxlen=FAULTS)
+        self.clues: dict[str, Hit] = {}
+        self.spoke: Counter[str] = Counter()
+
+    def add(self, hit: Hit) -> None:
+        """Takes one hit; where there is enough of its kind it is only counted."""
+        kind, name = hit.sign.kind, hit.sign.name
+        if kind == "rule":
+            self.times[name] += 1
+            kept = self.rules.setdefault(name, [])
+            if len(kept) < EVIDENCE and hit.line not in {one.line for one in kept}:
+                kept.append(hit)
+        elif kind == "fault" and FRAME.match(hit.text) is None:
+            (self.first_faults if len(self.first_faults) < FAULTS else self.last_faults).append(hit)
+        elif kind == "clue":
+            self.clues.setdefault(name, hit)
+        elif kind == "ready":
+            self.ready_line = hit.line
+        elif kind == "start":
+            self.version = self.version or hit.found.groupdict().get("version")
+        self.spoke[name] += {"start": 10, "stage": 10, "speaker": 1}.get(kind, 0)
+
+    def has_fault(self) -> bool:
+        """Tells whether anything in it looks like a fault."""
+        return bool(self.rules or self.first_faults)
+
+
+class Heard:
+    """All starts of one log, of which the last two are kept."""
+
+    def __init__(self) -> None:
+        self.starts = 0
+        self.last = Start(1)
+        self.before: Start | None = None
+        self._said_line = 0  # where the last start said last that it begins
+
+    def add(self, hits: Iterable[Hit]) -> None:
+        """Takes the hits of one block, in the order of their lines."""
+        for hit in hits:
+            if hit.sign.kind == "start":
+                self._begin(hit)
+            self.last.add(hit)
+
+    def _begin(self, hit: Hit) -> None:
+        is_new = not self.starts or hit.line - self._said_line > SAME_START_LINES or self.last.ready_line or self._died()
+        self._said_line = hit.line
+        if not is_new:
+            return
+        if self.starts:
+            self.before, self.last = self.last, Start(hit.line)
+        self.starts += 1
+
+    def _died(self) -> bool:
+        """A start that says it begins after a fault is another one, but for warnings of its first lines."""
+        return any(hit.sign.name == "0" for hit in self.last.first_faults)
+
+    def told(self) -> Start:
+        """Returns the start to tell of: the last, or the one before it where the last has not gone wrong so far."""
+        if self.last.has_fault() or self.before is None or self.last.ready_line is not None:
+            return self.last
+        return self.before

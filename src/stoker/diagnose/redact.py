@@ -1,0 +1,27 @@
+"""Takes secrets out of the lines of a log that are shown or sent."""
+
+from __future__ import annotations
+
+import re
+
+from stoker.plan.secrets import HIDDEN, TOKEN
+
+NAME = r"[\w.-]*(?:api[_-]?key|token|secret|password|passwd|passphrase|credentials?)"
+NUMBERED = r"(?!['\"\s:=]*(?:None|null|True|False|[\d.]+)\b)"  # max_tokens=512 and token=None hold nothing
+ASSIGNED = re.compile(
+    rf"(?i)(?P<name>(?<![A-Za-z0-9]){NAME}['\"]?\s*[=:]\s*){NUMBERED}"
+    rf"(?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^\s,;)}}'\"]+)"
+)
+BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{4,}")
+FLAG = re.compile(r"(--(?:api-key|hf-token|token|password|secret))(\s+|=)(\S+)")
+ADDRESS = re.compile(r"(\w+://)[^\s/@:]+:[^\s/@]+@")
+HOME = re.compile(r"(/(?:home|Users)/)[^/\s'\":]+")
+
+
+def hide_secrets(text: str) -> str:
+    """Returns a line without keys, tokens, passwords and the names of people's home folders."""
+    text = ADDRESS.sub(rf"\1{HIDDEN}@", TOKEN.sub(HIDDEN, text))
+    text = BEARER.sub(rf"\1 {HIDDEN}", text)
+    text = FLAG.sub(rf"\1\2{HIDDEN}", text)
+    text = ASSIGNED.sub(lambda found: f"{found['name']}{HIDDEN}", text)
+    return HOME.sub(r"\1…", text)

@@ -1,0 +1,71 @@
+"""What a log tells of a failure: causes with their evidence, noise that caused nothing, and lines that nobody knows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from stoker.records.base import Record
+from stoker.records.rule import Scalar, Severity, Standing
+
+# certain: sign, scope and mistake are all there; likely: one fact of them is unknown; possible: more are, or it is disputed.
+Confidence = Literal["certain", "likely", "possible"]
+
+
+class LogLine(Record, frozen=True):
+    """A line of a log, without its secrets; `line` counts from 1."""
+
+    line: int
+    text: str
+
+
+class Cause(Record, frozen=True):
+    """A rule whose sign was found, and why it is the cause.
+
+    `use` and `drop` are the changed wish, in the words of a rule; `command` says it as a command where there is one to
+    change. `hangs_on` are facts that nobody knows. `times` counts how often the sign was seen; of a flood it is the least.
+    """
+
+    rule: str
+    title: str
+    confidence: Confidence
+    cause: str
+    fix: str
+    evidence: tuple[LogLine, ...]
+    sources: tuple[str, ...]
+    standing: Standing
+    severity: Severity
+    times: int = 1
+    hangs_on: tuple[str, ...] = ()
+    use: dict[str, Scalar] = {}  # noqa: RUF012 - msgspec copies it
+    drop: tuple[str, ...] = ()
+    command: str | None = None
+
+
+class Noise(Record, frozen=True):
+    """Something that looks like a fault and is none, so that nobody looks there."""
+
+    rule: str
+    title: str
+    cause: str
+    evidence: tuple[LogLine, ...]
+
+
+class Diagnosis(Record, frozen=True):
+    """What one log tells. `findings` has the cause before its consequences; without one that is likely, `unknown` has the
+    most telling lines, and `collect` says what else would help.
+
+    `facts` is what the scopes of the rules were held against, and `starts` counts the starts in the log: the last
+    one is told of. `ready` is whether it said that it is ready.
+    """
+
+    source: str
+    engine: str | None
+    version: str | None
+    findings: tuple[Cause, ...]
+    noise: tuple[Noise, ...]
+    unknown: tuple[LogLine, ...]
+    collect: tuple[str, ...]
+    lines: int
+    starts: int
+    ready: bool
+    facts: dict[str, str]
