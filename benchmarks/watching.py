@@ -247,6 +247,10 @@ fault begins on the fifth day, at ten. Delays are on the wall, pauses in which n
 and the longest. The published rule is `avg_over_time(accept_rate[15m]) < 0.15` for five minutes over SGLang's gauge, which
 keeps its last value while nobody asks. *False* are alarms before the fault, over all runs; where it has many of them, its
 delays mean nothing.
+
+What this does not show: a real engine's drafts, whose scatter is guessed here; and that it is always sooner. A draft that
+ends just above the published floor is told by chance now and then, when a poor quarter of an hour comes early, and watching
+waits until it is no chance. Other work is told later than the published rule takes it for a fault of the draft.
 """
 
 if __name__ == "__main__":

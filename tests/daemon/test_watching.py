@@ -17,6 +17,7 @@ import pytest
 
 from home import Home, wait_for
 from stoker.records import State
+from stoker.records.watching import WatchedService
 
 QUICK = "[watch]\nevery_s = 1.0\nnotice_limit_s = 5.0\n"
 HELLO = [{"role": "user", "content": "Who are you?"}]
@@ -62,6 +63,11 @@ def lie(home: Home) -> None:
         return any(one.id == "substituted-answers" and one.state == "firing" for one in home.daemon.watch().alerts)
 
     wait_for("the alert", noticed)
+
+
+def seen_services(home: Home) -> list[WatchedService] | None:
+    """The services that were looked at twice, so that something grew between."""
+    return [one for one in home.daemon.watch().services if one.tokens_per_s is not None] or None
 
 
 def kill_engine(home: Home, name: str) -> None:
@@ -136,7 +142,7 @@ def test_an_act_is_done_once_it_is_asked_for_and_kept_with_its_reason(home: Home
     home.run("up", "brief")
     for _ in range(2):
         kill_engine(home, "brief")
-    acts = wait_for("the act", lambda: json.loads(home.run("alerts", "--json", code=None).stdout)["acts"])
+    acts = wait_for("the act", lambda: json.loads(home.run("alerts", "--json", code=None).stdout)["acts"] or None)
     assert [(one["alert"], one["about"], one["act"], one["dry_run"]) for one in acts] == [
         ("service-restarted", "brief", "stop", dry)
     ]
@@ -163,7 +169,7 @@ def test_a_table_that_cannot_be_meant_is_refused(home: Home, text: str, says: st
 def test_the_past_of_a_real_engine_is_told_without_a_daemon(home: Home) -> None:
     home.configure(QUICK)
     home.run("up")
-    seen = wait_for("two looks", lambda: [one for one in home.daemon.watch().services if one.tokens_per_s is not None])
+    seen = wait_for("two looks", lambda: seen_services(home))
     home.run("ask", "Who are you?", "--max-tokens", "32")
     assert (seen[0].name, seen[0].state, seen[0].lost) == ("demo", "READY", "")
     assert "accept rate" in home.run("watch", "--once").stdout
@@ -190,7 +196,7 @@ def test_metrics_that_cannot_be_used_are_said_and_watching_goes_on(home: Home, t
     home.configure(QUICK)
     home.add_fake("odd", metrics=str(file))
     home.run("up", "odd")
-    wait_for("a first look", lambda: [one for one in home.daemon.watch().services if one.tokens_per_s is not None])
+    wait_for("two looks", lambda: seen_services(home))
     file.write_text(page)
     wait_for("it to be said", lambda: any(one.lost == lost for one in home.daemon.watch().services))
     assert any(one.id == "engine-metrics-vanished" for one in home.daemon.watch().alerts)
