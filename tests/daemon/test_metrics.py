@@ -115,7 +115,7 @@ def test_an_engines_own_page_is_passed_on_as_it_is(demo: Home) -> None:
     assert reply.status_code == 200 and "llamacpp:tokens_predicted_total" in reply.text
     assert "stoker_" not in reply.text
     unknown = read(demo, path="/metrics?engine=nobody")
-    assert (unknown.status_code, unknown.json()["error"]["code"]) == (502, "no_engine_metrics")
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "unknown_service")
     assert "there is no service called `nobody`" in unknown.json()["error"]["message"]
 
 
@@ -156,6 +156,13 @@ def test_what_an_engine_says_that_cannot_be_is_told_and_the_page_comes_all_the_s
     assert of(samples(home), "stoker_service_state", service="odd", state="READY") == 1
     assert f"service=odd its engine's metrics cannot be relied on: {problem}" in home.paths.daemon_log.read_text()
     home.run("ask", "Hello", "--model", "odd")
+
+
+def test_an_engines_page_that_does_not_come_is_an_error_that_says_why(home: Home, telling: Path) -> None:
+    say(telling, "x" * 10 * 1024**2)
+    reply = read(home, path="/metrics?engine=odd")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (502, "no_engine_metrics")
+    assert "more than 4 MiB" in reply.json()["error"]["message"]
 
 
 def test_an_engine_that_says_nothing_holds_the_page_up_for_no_longer_than_its_limit(home: Home, telling: Path) -> None:

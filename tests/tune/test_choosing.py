@@ -126,3 +126,11 @@ def test_what_the_service_has_is_kept_where_the_better_one_needs_more_and_may_be
 def test_never_more_than_half_of_a_sweep_is_started(families: tuple[object, ...]) -> None:
     state = State(families)  # type: ignore[arg-type]
     assert most_starts(state) + 1 <= max(4, math.ceil((len(state.ways) + 1) / 2))
+
+
+def test_ways_that_failed_count_as_starts() -> None:
+    eight = see(Way("draft", 8), *steady(60.0), lengths=tuple(1 + 0.5 * one for one in range(1, 9)), lengths_by="positions")
+    state = State(DRAFT[:2], (see(OFF, *steady(50.0)), eight))
+    assert next_way(state, guess_all(state)) is not None
+    worn = msgspec.structs.replace(state, failed=frozenset({Way("draft", 4), Way("draft", 5)}))
+    assert next_way(worn, guess_all(worn)) is None

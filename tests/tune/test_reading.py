@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from bench_seen import make_cell, make_repeat, make_request
 from stoker.bench.figures import figures_of
-from stoker.records import CellResult, SpeculationSeen, Way
+from stoker.records import BenchSlo, CellResult, Objective, SpeculationSeen, Way
 from stoker.tune.reading import read_cell
 
 FOUR = Way("draft", 4)
@@ -70,4 +70,21 @@ def test_a_cell_with_failed_requests_is_no_measurement() -> None:
 
 def test_a_figure_that_is_missing_is_no_rate() -> None:
     assert read_cell(cell(None, figures=()), FOUR, "single") is None
-    assert read_cell(cell(None), FOUR, "goodput") is None
+    assert read_cell(cell(None), FOUR, "goodput") is None, "no limits were set"
+
+
+def test_goodput_counts_tokens_of_requests_within_their_limits_alone() -> None:
+    repeats = tuple(make_repeat(make_request(), make_request(ttft_s=ttft_s)) for ttft_s in (0.2, 0.9))
+    figures = figures_of(repeats, BenchSlo(ttft_s=0.5))
+    good, speed = (read_cell(cell(None, repeats=repeats, figures=figures), FOUR, objective)
+                   for objective in get_args(Objective)[:0:-1])  # fmt: skip
+    assert good is not None
+    assert speed is not None
+    assert [one / other for one, other in zip(good.rates, speed.rates, strict=True)] == [1.0, 0.5]
+
+
+def test_a_repeat_without_a_good_request_has_a_rate_still() -> None:
+    repeats = (make_repeat(make_request(ttft_s=0.9)),)
+    seen = read_cell(cell(None, repeats=repeats, figures=figures_of(repeats, BenchSlo(ttft_s=0.5))), FOUR, "goodput")
+    assert seen is not None
+    assert 0 < seen.rates[0] < 2

@@ -224,7 +224,9 @@ def test_the_demo_is_tuned_and_nothing_is_written_since_no_table_is_its_own(home
     home.run("up")
     before = home.service("demo").plan_id
     text = home.paths.config.read_text()
-    said = home.run("tune", *QUICK, "--content", "code").stdout
+    page = home.folder / "tuning.html"
+    said = home.run("tune", *QUICK, "--content", "code", "-o", str(page)).stdout
+    assert "<svg" in page.read_text()
     assert "not written" in said or "nothing was changed" in said
     assert "●" in said
     assert (home.service("demo").plan_id, home.paths.config.read_text()) == (before, text)
@@ -232,7 +234,7 @@ def test_the_demo_is_tuned_and_nothing_is_written_since_no_table_is_its_own(home
 
 def test_wrong_use_is_said_before_anything_starts(home: Home) -> None:
     configure(home, OFF)
-    for words in ("nobody", "coder --objective goodput", "coder --concurrency 4", "coder --budget soon"):
+    for words in ("nobody", "coder --objective goodput", "coder --concurrency 4", "coder --budget soon", "coder -o x.pdf"):
         assert home.run("tune", *words.split(), code=2).stderr
     home.configure(f'[service.x]\nmodel = "{DEMO}"\nspeculation = """off"""\n')
     refused = home.run("tune", "x", code=3).stderr

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.elsewhere(bool(PYTHON), "the vLLM that `make test-engin
 def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmHome]:
     """A Stoker with one service that drafts, and is up."""
     home = VllmHome(tmp_path_factory.mktemp("vllm"))
-    home.limit_s = 600.0
+    home.limit_s = 900.0
     home.configure(write_service("guessing", MODULE, DRAFTS))
     home.bring_up("guessing")
     yield home
@@ -35,7 +35,7 @@ def read_draft_table(file: Path) -> dict[str, object]:
 
 
 def test_one_start_with_eight_draft_tokens_predicts_all_others_and_the_choice_is_written(vllm: VllmHome) -> None:
-    words = ("--content", "code", "--budget", "4m", "--measure", "6s", "--precision", "20%", "--pp", "64", "--tg", "64")
+    words = ("--content", "code", "--budget", "30m", "--measure", "6s", "--precision", "20%", "--pp", "64", "--tg", "64")
     view = vllm.json("tune", "guessing", *words)
     ways = {(one["way"]["kind"], one["way"]["draft_tokens"]): one for one in view["ways"]}
     assert view["sweep_starts"] == 17

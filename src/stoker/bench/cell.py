@@ -35,8 +35,8 @@ Tell = Callable[[str], None]
 class Settings(NamedTuple):
     """How to measure: `runs` repeats, or until intervals are `precision` of their median wide or `budget_s` is over.
 
-    `requests` a repeat, None: as many as run at once. `soak_s` instead keeps one load up for so long. `more` goes into each
-    body. `silence_s` without a byte, and a request is given up.
+    `least_runs` there are, however long they take. `requests` a repeat, None: as many as run at once. `soak_s` instead keeps
+    one load up for so long. `more` goes into each body. `silence_s` without a byte, and a request is given up.
     """
 
     seed: int
@@ -49,6 +49,7 @@ class Settings(NamedTuple):
     slo: BenchSlo | None = None
     more: Mapping[str, Any] = {}
     trace: Sequence[TraceLine] = ()
+    least_runs: int = 1
 
 
 def measure_cell(bench: Bench, composer: Composer, cell: BenchCell, settings: Settings, tell: Tell) -> CellResult:
@@ -105,6 +106,8 @@ class _Measuring:
             return "failed"
         if self._settings.runs is not None:
             return "runs" if len(self._kept) >= self._settings.runs else None
+        if len(self._kept) < self._settings.least_runs:
+            return None
         if len(self._kept) >= LEAST_VALUES and self._is_precise():
             return "precision"
         return "budget" if time.perf_counter() - self._begun_s > self._settings.budget_s else None

@@ -83,19 +83,23 @@ class Passage:
 
     def __init__(self, content: str, random: Random, head: str = "", costs: Sequence[float] = ()) -> None:
         units = _pieces_of(content)
-        self._units = list(zip(units, costs or [len("".join(unit)) / BYTES_PER_TOKEN for unit in units], strict=True))
+        self._units = units
+        self._costs = costs or [len("".join(unit)) / BYTES_PER_TOKEN for unit in units]
         self._random = random
+        self._order: list[int] = []
         self._pieces = PIECE.findall(head)
         self._sums = [float(number + 1) for number in range(len(self._pieces))]
 
     def _draw(self) -> None:
-        """Appends all parts in an order drawn anew."""
-        order = list(self._units)
-        self._random.shuffle(order)
-        for unit, cost in order:
-            begin = self._sums[-1] if self._sums else 0.0
-            self._pieces += unit
-            self._sums += [begin + cost * (number + 1) / len(unit) for number in range(len(unit))]
+        """Appends the next part; when all have been taken, all are taken again in an order drawn anew."""
+        if not self._order:
+            self._order = list(range(len(self._units)))
+            self._random.shuffle(self._order)
+        number = self._order.pop()
+        unit, begin = self._units[number], self._sums[-1] if self._sums else 0.0
+        each = self._costs[number] / len(unit)
+        self._pieces += unit
+        self._sums += [begin + each * place for place in range(1, len(unit) + 1)]
 
     def text(self, count: int) -> str:
         """Returns the first words."""

@@ -87,7 +87,8 @@ def _limit(view: SpeedView) -> list[str]:
 def _measured(seen: MeasuredView) -> list[str]:
     rest = "; ".join(f"{part.share:.0%} {part.name}" for part in seen.rest if part.share >= LEAST_SHARE)
     faster = -min((part.share for part in seen.rest), default=0.0)
-    said = f"measured  {seen.measured_tok_s:g} tok/s: {seen.of_limit:.0%} of what this memory allows"
+    run = "" if seen.run_id is None else f" (run {seen.run_id})"
+    said = f"measured  {seen.measured_tok_s:.4g} tok/s{run}: {seen.of_limit:.0%} of what this memory allows"
     if seen.of_limit > 1:
         return wrapped(
             f"{said}, which cannot be: other files, another quantisation, drafting, or more requests", "", "          "

@@ -8,6 +8,7 @@ import click
 
 from stoker.cli.show import printable, table, wrapped
 from stoker.records import Band, TriedWay, TuneView, say_s
+from stoker.tune.showing import say_band
 
 CELLS = 40
 INSIDE, POINT = "░", "●"
@@ -29,11 +30,12 @@ def _name(one: TriedWay, view: TuneView) -> str:
 
 
 def _most(view: TuneView) -> float:
-    return max((band.high_tok_s for one in view.ways for band in (one.predicted, one.measured) if band), default=0.0)
+    bands = [band for one in view.ways for band in (one.predicted, one.measured) if band]
+    return max((band.high_tok_s or band.tok_s for band in bands), default=0.0)
 
 
 def _rate(band: Band | None) -> str:
-    return "-" if band is None else f"{band.tok_s:.1f} ({band.low_tok_s:.1f} to {band.high_tok_s:.1f})"
+    return "-" if band is None else say_band(band)
 
 
 def _drafts(one: TriedWay) -> str:
@@ -46,7 +48,7 @@ def _plot(one: TriedWay, most: float) -> str:
         return ""
     cells = [" "] * (CELLS + 1)
     if one.predicted is not None:
-        low, high = (_place(value, most) for value in (one.predicted.low_tok_s, one.predicted.high_tok_s))
+        low, high = (_place(value or 0.0, most) for value in (one.predicted.low_tok_s, one.predicted.high_tok_s))
         cells[low : high + 1] = INSIDE * (high + 1 - low)
     if one.measured is not None:
         cells[_place(one.measured.tok_s, most)] = POINT

@@ -96,8 +96,7 @@ class Notices:
 
     def lost(self) -> tuple[str, ...]:
         """Says who could not be told."""
-        said = {line.name: f"{line.lost} alerts were not told to {line.name}: {line.fault}" for line in self.lines}
-        return tuple(said[line.name] for line in self.lines if line.lost)
+        return tuple(f"{one.lost} alerts were not told to {one.name}: {one.fault}" for one in self.lines if one.lost)
 
     def _to_webhook(self, address: str) -> Send:
         async def send(alert: Alert) -> None:

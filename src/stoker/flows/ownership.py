@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +115,8 @@ def read_or_make_key(file: Path) -> str:
     if key:
         file.chmod(0o600)
         return key
+    import secrets  # it brings OpenSSL with it, which most starts do without
+
     key = f"sk-stoker-{secrets.token_urlsafe(32)}"
     fresh = file.with_suffix(".new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -127,6 +128,6 @@ def read_or_make_key(file: Path) -> str:
 
 def instance_of(paths: Paths) -> str:
     """Returns a short name for a state folder, by which its engines are known."""
-    import hashlib  # OpenSSL takes as long to load as all the rest of this file
+    import hashlib  # it brings OpenSSL with it, which takes as long to load as all the rest
 
     return hashlib.sha256(str(paths.state).encode()).hexdigest()[:12]

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from stoker.config import DEMO, Config, is_hub_name
+from stoker.config import DEMO, Config, find_paths, is_hub_name
 from stoker.engines import names
 from stoker.errors import WrongUse
 from stoker.facts.machine.boxes import THIS, read_box
 from stoker.facts.model.hub import find_snapshot
 from stoker.facts.model.read import read_model
+from stoker.flows.plain_rates import find_plain_rate
 from stoker.flows.planning import find_wish
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.speed.capacity import Habits
@@ -79,11 +80,24 @@ def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
     served, name, quantisation, has_files = _find_served(target, config, asking)
     machine, memory = _find_memory(asking, has_files)
     habits = _habits(asking)
+    measured, run_id = _measured(target, config, asking)
     question = Question(
-        served=served, requests=asking.requests, prompt=asking.prompt, measured_tok_s=asking.measured_tok_s,
+        served=served, requests=asking.requests, prompt=asking.prompt, measured_tok_s=measured,
         method=asking.method, rates=_rates(asking), habits=habits, drafted=_drafted(asking),
     )  # fmt: skip
-    return predict_speed(question, name, quantisation, machine, memory, load_fit())
+    view = predict_speed(question, name, quantisation, machine, memory, load_fit())
+    if view.measured is None or run_id is None:
+        return view
+    return msgspec.structs.replace(view, measured=msgspec.structs.replace(view.measured, run_id=run_id))
+
+
+def _measured(target: str, config: Config, asking: Asking) -> tuple[float | None, int | None]:
+    """Returns the rate without drafts: what the person says, else what was measured of a service here, with its run."""
+    is_ours = target in config.services and asking.box == THIS and config.services[target].model
+    if asking.measured_tok_s is not None or not is_ours:
+        return asking.measured_tok_s, None
+    revision = read_model(Path(config.services[target].model)).digest
+    return find_plain_rate(find_paths().bench_database, target, revision, asking.requests) or (None, None)
 
 
 def _find_served(target: str, config: Config, asking: Asking) -> tuple[Served, str, str, bool]:

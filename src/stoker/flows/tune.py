@@ -5,26 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
 from stoker.config import Config, Paths
 from stoker.errors import StokerError
-from stoker.flows.down import stop_service
+from stoker.flows.bench_runs import write_text
+from stoker.flows.bringing import stop_those_up
 from stoker.flows.lease import hold_run
 from stoker.flows.tunable import Tunable, read_tunable
 from stoker.flows.tune_file import Writer
 from stoker.flows.tune_trying import Asking, Interrupted, Say, Trier, TuningStopped, say_time
-from stoker.flows.up import ensure_daemon
+from stoker.flows.up import check_ready, ensure_daemon
 from stoker.records import Sighting, State, TriedWay, TuneView, Way, say_s
 from stoker.store.timelines import read_starts
 from stoker.supervise.steps import ended_as_by_ctrl_c
 from stoker.tune import choosing
 from stoker.tune.choosing import Guesses, choose, guess_all, most_starts, next_scout, next_way
 from stoker.tune.curve import Guess
+from stoker.tune.picture import render_page, render_svg
 from stoker.tune.ratios import band_of
 from stoker.tune.showing import make_view
 
+LAST_LINES = 12
+PICTURES = {".html": render_page, ".svg": render_svg}
 BUDGET_OVER = "the budget is over"
 INTERRUPTED = "it was interrupted; the service is as it was, and stoker.toml too"
 
@@ -46,6 +51,11 @@ def tune(paths: Paths, config: Config, service: str | None, asking: Asking, say:
     writer = Writer(config, tunable)
     with hold_run(paths, f"tune {tunable.wish.name}"), ended_as_by_ctrl_c():
         return _Tuning(paths, config, tunable, writer, asking, say).run()
+
+
+def write_picture(view: TuneView, file: Path) -> None:
+    """Draws a tuning as the kind of file that its name says, one of PICTURES."""
+    write_text(file, PICTURES[file.suffix](view))
 
 
 def expected_start_s(paths: Paths, service: str) -> float | None:
@@ -156,11 +166,10 @@ class _Tuning:
         finally:
             name = self._tunable.wish.name
             if not self._was_up:
-                for _ in stop_service(self._daemon, name):
-                    pass
+                stop_those_up(self._daemon, {name}, self._say)
             elif not self._writer.has_written:
                 self._say(f"{name}: back to {self._tunable.present.name}")
-                self._trier.start(self._tunable.present)
+                check_ready(self._trier.start(self._tunable.present), self._daemon.tail(name, LAST_LINES))
 
     def _end(self, chosen: Way | None, why: str) -> TuneView:
         return msgspec.structs.replace(

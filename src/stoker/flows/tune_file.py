@@ -14,6 +14,7 @@ from stoker.errors import Refused, StokerError
 from stoker.flows.client_files import write_mended
 from stoker.flows.tunable import Tunable
 from stoker.records import TriedWay, TuneView, Way
+from stoker.tune.showing import say_band
 from stoker.tune.writing import keys_of, line_of, write_way
 
 MOST_SAID = 8
@@ -90,5 +91,4 @@ def _plain(content: str) -> str:
 
 
 def _say(one: TriedWay) -> str:
-    band = one.measured
-    return f"{one.way.name} {band.tok_s:.1f} ({band.low_tok_s:.1f} to {band.high_tok_s:.1f})" if band else one.way.name
+    return f"{one.way.name} {say_band(one.measured)}" if one.measured else one.way.name

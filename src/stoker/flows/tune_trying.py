@@ -40,6 +40,7 @@ NEAR_FLOOR = 1.25  # of what is kept for the system: below, nothing is tried any
 KEPT_FOR_S = 24 * 3600.0  # what was measured before may have been another machine: hotter, or busy
 LOOKED_THROUGH = 100
 SILENCE_S = 300.0
+LEAST_RUNS = 4  # fewer pairs of repeats tell nothing of chance
 Say = Callable[[str], None]
 
 
@@ -116,10 +117,15 @@ class Trier:
     def try_way(self, way: Way) -> Sighting | str:
         """Returns what a way gave, or why it gave nothing; raises TuningStopped or Interrupted."""
         began_s = time.monotonic()
-        view = self.start(way)
-        if view.state is not State.READY:
-            return self._why_not_ready(view)
-        run = self._measure()
+        try:
+            view = self.start(way)
+            if view.state is not State.READY:
+                return self._why_not_ready(view)
+            run = self._measure()
+        except TuningStopped:
+            raise
+        except StokerError as problem:  # the plan refuses it, or it died before it was asked
+            return f"{problem.what}{f' ({problem.why})' if problem.why else ''}"
         if not run.is_whole:
             raise Interrupted
         self._check_memory([one.machine.available_low_bytes for one in run.cells if one.machine])
@@ -155,7 +161,7 @@ class Trier:
         target, subject = choose_service(self._service, direct=True)
         settings = Settings(
             seed=asking.seed, runs=None, precision=asking.precision, budget_s=asking.measure_s, silence_s=SILENCE_S,
-            slo=asking.slo, more={"temperature": 0.0},
+            slo=asking.slo, more={"temperature": 0.0}, least_runs=LEAST_RUNS,
         )  # fmt: skip
         wanted = Wanted(target, subject, asking.cells(), settings, asking.words())
         keeper = start_keeping(self._paths, wanted, None)

@@ -12,7 +12,7 @@ from itertools import count
 from typing import NamedTuple
 
 from stoker.config import GatewayConfig
-from stoker.errors import StokerError
+from stoker.errors import StokerError, WrongUse
 from stoker.gateway.asgi import App, run_app
 from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.cors import answer_options
@@ -189,15 +189,12 @@ class Door:
                 page = await self._metrics.pass_on(services[-1])
             else:
                 page = await self._metrics.render((request.header(b"accept") or b"").decode("latin-1"))
+        except WrongUse as problem:
+            if not exchange.done:
+                refuse(exchange, 404, "unknown_service", f"{problem.what}: {problem.next_step}.")
         except StokerError as problem:
             if not exchange.done:
-                refuse(
-                    exchange,
-                    502,
-                    "no_engine_metrics",
-                    f"{problem.what}: {problem.why or problem.next_step}.",
-                    kind="engine_error",
-                )
+                refuse(exchange, 502, "no_engine_metrics", f"{problem.what}: {problem.why}.", kind="engine_error")
         else:
             if not exchange.done:
                 exchange.reply(200, [(b"content-type", page.kind)], page.text)

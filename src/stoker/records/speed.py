@@ -55,11 +55,15 @@ class SpentPart(Record, frozen=True):
 
 
 class MeasuredView(Record, frozen=True):
-    """A measured rate, as a share of the limit, and what the rest is thought to be."""
+    """A measured rate, as a share of the limit, and what the rest is thought to be.
+
+    `run_id` is the kept run that it comes from, None where a person said it.
+    """
 
     measured_tok_s: float
     of_limit: float
     rest: tuple[SpentPart, ...]
+    run_id: int | None = None
 
 
 class DraftingView(Record, frozen=True):

@@ -51,11 +51,11 @@ class Sighting(Record, frozen=True):
 
 
 class Band(Record, frozen=True):
-    """A rate with the interval that should hold it four times in five."""
+    """A rate with the interval that should hold it four times in five; None where too few repeats tell it."""
 
     tok_s: float
-    low_tok_s: float
-    high_tok_s: float
+    low_tok_s: float | None
+    high_tok_s: float | None
 
 
 class TriedWay(Record, frozen=True):

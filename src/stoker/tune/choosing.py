@@ -43,7 +43,7 @@ class State(Record, frozen=True):
 
 
 def most_starts(state: State) -> int:
-    """Returns how many ways may be measured: half of what a sweep would take, the last start of the best one among them."""
+    """Returns how many ways may be started: half of what a sweep would take, less the last start of the best one."""
     return max(LEAST_STARTS, int(SWEEP_SHARE * (len(state.ways) + 1)) - 1)
 
 
@@ -95,7 +95,7 @@ def leader_of(state: State) -> Sighting | None:
 def next_way(state: State, guesses: Guesses) -> Way | None:
     """Returns the way that is worth a start next; None where none is."""
     leader = leader_of(state)
-    if leader is None or len(state.measured) >= most_starts(state):
+    if leader is None or len(state.measured) + len(state.failed) >= most_starts(state):
         return None
     goal = math.log(rate_of(leader) * (1 + WORTH))
     chances = {way: _improvement(guess, goal) for way, guess in guesses.items() if _chance(guess, goal) >= DOUBT}
@@ -141,4 +141,5 @@ def _why(state: State, best: Sighting) -> str:
     plain = state.find(OFF)
     if plain is None or plain.way == best.way:
         return "nothing that was tried is faster" if plain else "it is the fastest of what was tried"
-    return f"{rate_of(best) / rate_of(plain):.2f} times as fast as without drafts"
+    times = rate_of(best) / rate_of(plain)
+    return f"{'more than ten' if times > 10 else f'{times:.2f}'} times as fast as without drafts"

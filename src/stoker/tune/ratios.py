@@ -55,9 +55,10 @@ def compare(a: Sighting, b: Sighting) -> Ratio:
 
 
 def band_of(sighting: Sighting) -> Band:
-    """Returns the rate with the interval that should hold it four times in five; as wide as nothing where it is unknown."""
+    """Returns the rate with the interval that should hold it four times in five."""
     middle, half = _interval(logs_of(sighting), EIGHTY)
-    half = half or 0.0
+    if half is None:
+        return Band(math.exp(middle), None, None)
     return Band(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 

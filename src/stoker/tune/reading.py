@@ -8,19 +8,23 @@ from stoker.plan.speed.curve import rates_from_mean
 from stoker.plan.speed.speculation import expected_length
 from stoker.records import BenchRepeat, CellResult, LengthsBy, Objective, Seen, SpeculationSeen, Way
 
-# One request: tokens a second after its first write. Many: all tokens of a repeat by its time, waits for prompts among it.
-FIGURE: dict[Objective, str] = {"single": "total_decode_tps", "throughput": "total_e2e_tps", "goodput": "goodput_per_s"}
-LEAST_RATE = 1e-6  # of requests within their limits: none in a repeat is worse than one in a week, and has a logarithm
+# One request: tokens a second after its first write. Many: all tokens of a repeat by its time, waits for prompts among it;
+# for goodput only the share of them whose requests were within their limits.
+FIGURE: dict[Objective, str] = {"single": "total_decode_tps", "throughput": "total_e2e_tps", "goodput": "total_e2e_tps"}
+GOOD = "goodput_share"
+LEAST_SHARE = 0.01  # of a repeat without a good request, so that rates have logarithms and the faster of two misses is known
 
 
 def read_cell(result: CellResult, way: Way, objective: Objective, run_id: int | None = None) -> Seen | None:
     """Returns what a cell tells; None where not every request was answered, or no rate could be told."""
-    figure = next((one for one in result.figures if one.name == FIGURE[objective]), None)
-    if figure is None or result.failed:
+    values = {one.name: one.values for one in result.figures}
+    speeds = values.get(FIGURE[objective], ())
+    shares = values.get(GOOD, ()) if objective == "goodput" else (1.0,) * len(speeds)
+    if result.failed or not speeds or not shares:
         return None
     told = result.speculation
     lengths, by = _lengths(told, way, _drafted_share(told, result.repeats)) if told else ((), "usual")
-    rates = tuple(max(LEAST_RATE, value) for value in figure.values)
+    rates = tuple(speed * max(LEAST_SHARE, share) for speed, share in zip(speeds, shares, strict=False))
     return Seen(result.cell.content, rates, lengths, by, told.accept_rate if told else None, run_id)
 
 

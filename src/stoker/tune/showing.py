@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stoker.records import Sighting, Tried, TriedWay, TuneView, Way
+from stoker.records import Band, Sighting, Tried, TriedWay, TuneView, Way
 from stoker.tune.choosing import Guesses, State
 from stoker.tune.families import complexity
 from stoker.tune.ratios import band_of
@@ -19,6 +19,13 @@ def make_view(
         service="", engine=engine, objective="single", contents=(), present=present, chosen=None, why="", starts=0,
         sweep_starts=len(state.ways), took_s=None, ways=tuple(sorted(ways, key=lambda one: complexity(one.way))),
     )  # fmt: skip
+
+
+def say_band(band: Band) -> str:
+    """Returns a rate and its interval as people read them."""
+    if band.low_tok_s is None or band.high_tok_s is None:
+        return f"{band.tok_s:.1f}"
+    return f"{band.tok_s:.1f} ({band.low_tok_s:.1f} to {band.high_tok_s:.1f})"
 
 
 def _tried(way: Way, state: State, guesses: Guesses) -> TriedWay:

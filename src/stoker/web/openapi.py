@@ -17,6 +17,7 @@ from stoker.web.offers import Offer
 
 REFERENCE = "#/components/schemas/{name}"
 JSON = "application/json"
+OPENMETRICS = "application/openmetrics-text"
 MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
 IN_PATH = re.compile(r"\{(\w+)\}")
 
@@ -72,13 +73,17 @@ def describe(offers: Iterable[Offer]) -> dict[str, Any]:
 
 def _gateway_paths() -> dict[str, dict[str, Any]]:
     relayed = {path: {"post": _relayed(path)} for path in BY_MODEL}
-    metrics = {"200": {"description": "Prometheus's text form.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+    text = {"schema": {"type": "string"}}
+    said = {"description": "Prometheus's text form, or OpenMetrics.", "content": {"text/plain": text, OPENMETRICS: text}}
+    metrics = _use(
+        "What services, engines and machine tell; with `engine` a service's engine itself.", {"200": said}, ErrorReply
+    )
     return {
         **relayed,
         "/v1/models": {"get": _use("The models, with the state of their services.", _reply(ModelList), ErrorReply)},
         "/v1/models/{model}": {"get": {**_use("One model.", _reply(ModelEntry), ErrorReply), "parameters": [MODEL]}},
         "/health": {"get": {**_use("Whether the gateway answers.", _reply(Health), ErrorReply), "security": []}},
-        "/metrics": {"get": _use("The gateway's and the services' metrics.", metrics, ErrorReply)},
+        "/metrics": {"get": {**metrics, "parameters": [_parameter("engine", "query", str)]}},
     }
 
 

@@ -40,7 +40,9 @@ METHODS = ("mtp", "eagle", "draft", "block", "ngram")
 @click.option("--concurrency", "requests", type=click.IntRange(1, 1024), default=1, help="Requests answered at once.")
 @click.option("--prompt", type=tokens, default="1k", show_default=True, help="Tokens of a prompt, with all before it.")
 @click.option("--answer", type=click.IntRange(1, 100_000), default=400, show_default=True, help="Tokens of an answer.")
-@click.option("--measured", type=click.FloatRange(0.01), help="Tokens a second that you measured without drafting.")
+@click.option(
+    "--measured", type=click.FloatRange(0.01), help="Tokens a second without drafting; else of a kept run of the service."
+)
 @click.option("--speculation", "method", type=click.Choice(METHODS), help="Show what drafting so would give.")
 @click.option("--draft-tokens", type=click.IntRange(1, 64), help="Tokens drafted a step.")
 @click.option("--accept-rates", help="How often each position is right if all before it were: 0.91,0.90,0.89.")

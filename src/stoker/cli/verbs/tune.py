@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,15 +51,18 @@ MANY = 8
 @click.option("--slo", "limits", type=slo, metavar="LIMITS", help="For goodput: ttft=500ms,itl=50ms,e2e=10s.")
 @click.option("--seed", type=int, default=1, help="The same seed asks the same prompts. [1]")
 @click.option("--fresh", is_flag=True, help="Measure what was measured today again.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Draw it, too: a .html or .svg file.")
 @click.option("--dry-run", is_flag=True, help="Say what it would try and how long that takes.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-def tune(service: str | None, dry_run: bool, as_json: bool, **asked: Any) -> None:
+def tune(service: str | None, output: Path | None, dry_run: bool, as_json: bool, **asked: Any) -> None:
     """Tunes, and shows the curve."""
     from stoker.cli.show import say_json
     from stoker.cli.tune_text import view_text
     from stoker.config import find_paths, read_config
     from stoker.flows import tune as flow
 
+    if output is not None and output.suffix not in flow.PICTURES:
+        raise click.UsageError(f"{output} says not what to write: let its name end in .html or .svg")
     paths = find_paths()
     config = read_config(paths.config)
     if dry_run:
@@ -69,6 +73,8 @@ def tune(service: str | None, dry_run: bool, as_json: bool, **asked: Any) -> Non
         say_json(view)
     else:
         click.echo(view_text(view))
+    if output is not None:
+        flow.write_picture(view, output)
     raise SystemExit(0 if dry_run or view.chosen is not None else 1)
 
 

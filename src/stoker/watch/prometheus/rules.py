@@ -10,13 +10,13 @@ from stoker.watch.alerts import expression_of
 from stoker.watch.prometheus.durations import say_duration, scale_durations
 from stoker.watch.prometheus.text import render_yaml
 
-EVERY_S = 15.0
+EVERY_S, LEAST_S = 15.0, 1.0  # the daemon looks at its engines once a second at most
 LABEL = re.compile(r"\{(service|gpu|holds)\}")
 
 
 def render_rules(table: AlertTable, scale: float = 1.0) -> str:
     """Returns a rules file; `scale` makes every window and wait so many times as long, for who tries them out."""
-    every = say_duration(EVERY_S * scale)
+    every = say_duration(pause_s(scale))
     records = [{"record": one.name, "expr": _one_line(scale_durations(one.expr, scale))} for one in table.record]
     alerts = [_alert(one, scale) for one in table.alert]
     return render_yaml(
@@ -27,6 +27,11 @@ def render_rules(table: AlertTable, scale: float = 1.0) -> str:
             ]
         }
     )
+
+
+def pause_s(scale: float) -> float:
+    """Returns how far apart two looks are."""
+    return max(LEAST_S, EVERY_S * scale)
 
 
 def _alert(alert: AlertRule, scale: float) -> dict[str, Any]:

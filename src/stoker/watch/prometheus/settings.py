@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from stoker.watch.prometheus.durations import say_duration
-from stoker.watch.prometheus.rules import EVERY_S
+from stoker.watch.prometheus.rules import LEAST_S, pause_s
 from stoker.watch.prometheus.text import render_yaml
 
 RULES, KEY, CERTIFICATE = "stoker-rules.yml", "stoker.key", "stoker.crt"
 JOB = "stoker"  # the alert `daemon-down` asks for it
 ALERTMANAGER = "127.0.0.1:9093"
 GROUP_WAIT_S, GROUP_EVERY_S, REPEAT_S = 10.0, 60.0, 4 * 3600.0
+TIMEOUT_S = 10.0
 
 
 class Target(NamedTuple):
@@ -25,23 +26,23 @@ class Target(NamedTuple):
 
 def render_prometheus(target: Target, alertmanager: str = ALERTMANAGER, scale: float = 1.0) -> str:
     """Returns a configuration that reads the gateway and loads our rules; file names are beside it."""
-    every = say_duration(EVERY_S * scale)
+    every = say_duration(pause_s(scale))
     jobs = [_job(target, JOB, [{"targets": [target.address]}])]
     if target.services:  # an address's labels that begin with __param_ go into the query
         own = [{"targets": [target.address], "labels": {"__param_engine": one, "service": one}} for one in target.services]
         jobs.append(_job(target, f"{JOB}-engines", own))
     return render_yaml(
         {
-            "global": {"scrape_interval": every, "scrape_timeout": _shorter(every, scale), "evaluation_interval": every},
+            "global": {
+                "scrape_interval": every,
+                "scrape_timeout": say_duration(max(LEAST_S, TIMEOUT_S * scale)),
+                "evaluation_interval": every,
+            },
             "rule_files": [RULES],
             "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alertmanager]}]}]},
             "scrape_configs": jobs,
         }
     )
-
-
-def _shorter(every: str, scale: float) -> str:
-    return say_duration(10 * scale) if scale != 1 else min("10s", every)
 
 
 def _job(target: Target, name: str, static: list[dict[str, Any]]) -> dict[str, Any]:
