@@ -55,7 +55,7 @@ def _all_tests(rule: Rule) -> Iterable[tuple[str, Test]]:
 
 def _decide(name: str, test: Test, situation: Situation, launch_known: bool, hits: Sequence[Hit]) -> bool | None:
     """What a line itself names was there, whatever else is known of the launch."""
-    if is_given_name(name) and test == "set" and any(name.lstrip("$") in hit.text for hit in hits):
+    if is_given_name(name) and test in ("set", True) and any(name.lstrip("$") in hit.text for hit in hits):
         return True
     if is_given_name(name) and name not in situation and not (launch_known and name.startswith("--")):
         return None
