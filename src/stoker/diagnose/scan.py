@@ -25,6 +25,7 @@ LONGEST_KEY = 64 * 1024
 MOST_WORDS = 200_000
 LONGEST_WORD = 64
 NEWS = 20  # so often lines with one key are tried; from then on they are taken to say what the last one said
+DULL = 4  # so often where they said nothing
 PIECE, OVERLAP = 8192, 1024
 # What a client asked for is no sign of anything, whatever it says.
 QUOTED = re.compile(r"""Received request|\bprompt: ['"]|["'](?:content|prompt|text|input)["']: """)
@@ -130,7 +131,7 @@ class Scanner:
         if len(self._times) > MOST_KEYS:
             self._times.clear()
         self._times[key] = times = self._times.get(key, 0) + 1
-        if times >= NEWS and not is_hit:
+        if times >= DULL and not is_hit:
             self._forget({key})
 
     def _find(self, line: int, text: str) -> Iterator[Hit]:
