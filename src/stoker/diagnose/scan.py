@@ -90,7 +90,7 @@ class Scanner:
         """Every line that may be news; of those that are none any more the last of the block."""
         news = {key for key in fresh if self._times.get(key, 0) < NEWS}
         old = [last[key] for key in fresh - news]
-        return sorted([*old, *(place for place, key in enumerate(keys) if key in news)])
+        return sorted([*old, *(place for place, key in enumerate(keys) if key in news)]) if news else sorted(old)
 
     def _telling(self, text: bytes) -> set[bytes]:
         words = _words(text)
@@ -115,11 +115,8 @@ class Scanner:
     def _try(self, block: Block, keys: list[bytes], lines: list[bytes], told: list[int]) -> list[Hit]:
         if not told:
             return []
-        ends = list(accumulate(len(line) + 1 for line in lines))
-        line, reached, hits = block.first_line, 0, []
-        for place in told:
-            begin = ends[place] - len(lines[place]) - 1
-            line, reached = line + block.data.count(b"\n", reached, begin), begin
+        hits = []
+        for place, line in zip(told, _numbers(block, lines, told), strict=True):
             found = [hit for text in _pieces(lines[place]) for hit in self._find(line, text)]
             hits += found
             self._count(keys[place], bool(found))
@@ -143,6 +140,19 @@ class Scanner:
             found = sign.pattern.search(text)
             if found is not None and found.start() <= limit:
                 yield Hit(sign, line, text, found)
+
+
+def _numbers(block: Block, lines: list[bytes], told: list[int]) -> list[int]:
+    """Returns the line of the file in which each of these lines stands: one may be made of many states of a progress bar."""
+    if b"\r" not in block.data:
+        return [block.first_line + place for place in told]
+    ends = list(accumulate(len(line) + 1 for line in lines))
+    line, reached, numbers = block.first_line, 0, []
+    for place in told:
+        begin = ends[place] - len(lines[place]) - 1
+        line, reached = line + block.data.count(b"\n", reached, begin), begin
+        numbers.append(line)
+    return numbers
 
 
 def _words(text: bytes) -> set[bytes]:
