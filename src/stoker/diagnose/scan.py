@@ -25,6 +25,7 @@ LONGEST_KEY = 64 * 1024
 MOST_WORDS = 200_000
 LONGEST_WORD = 64
 NEWS = 20  # so often lines with one key are tried; from then on they are taken to say what the last one said
+DULL = 4  # so often where they said nothing
 PIECE, OVERLAP = 8192, 1024
 # What a client asked for is no sign of anything, whatever it says.
 QUOTED = re.compile(r"""Received request|\bprompt: ['"]|["'](?:content|prompt|text|input)["']: """)
@@ -89,7 +90,7 @@ class Scanner:
         """Every line that may be news; of those that are none any more the last of the block."""
         news = {key for key in fresh if self._times.get(key, 0) < NEWS}
         old = [last[key] for key in fresh - news]
-        return sorted([*old, *(place for place, key in enumerate(keys) if key in news)])
+        return sorted([*old, *(place for place, key in enumerate(keys) if key in news)]) if news else sorted(old)
 
     def _telling(self, text: bytes) -> set[bytes]:
         words = _words(text)
@@ -114,11 +115,8 @@ class Scanner:
     def _try(self, block: Block, keys: list[bytes], lines: list[bytes], told: list[int]) -> list[Hit]:
         if not told:
             return []
-        ends = list(accumulate(len(line) + 1 for line in lines))
-        line, reached, hits = block.first_line, 0, []
-        for place in told:
-            begin = ends[place] - len(lines[place]) - 1
-            line, reached = line + block.data.count(b"\n", reached, begin), begin
+        hits = []
+        for place, line in zip(told, _numbers(block, lines, told), strict=True):
             found = [hit for text in _pieces(lines[place]) for hit in self._find(line, text)]
             hits += found
             self._count(keys[place], bool(found))
@@ -130,7 +128,7 @@ class Scanner:
         if len(self._times) > MOST_KEYS:
             self._times.clear()
         self._times[key] = times = self._times.get(key, 0) + 1
-        if times >= NEWS and not is_hit:
+        if times >= DULL and not is_hit:
             self._forget({key})
 
     def _find(self, line: int, text: str) -> Iterator[Hit]:
@@ -142,6 +140,19 @@ class Scanner:
             found = sign.pattern.search(text)
             if found is not None and found.start() <= limit:
                 yield Hit(sign, line, text, found)
+
+
+def _numbers(block: Block, lines: list[bytes], told: list[int]) -> list[int]:
+    """Returns the line of the file in which each of these lines stands: one may be made of many states of a progress bar."""
+    if b"\r" not in block.data:
+        return [block.first_line + place for place in told]
+    ends = list(accumulate(len(line) + 1 for line in lines))
+    line, reached, numbers = block.first_line, 0, []
+    for place in told:
+        begin = ends[place] - len(lines[place]) - 1
+        line, reached = line + block.data.count(b"\n", reached, begin), begin
+        numbers.append(line)
+    return numbers
 
 
 def _words(text: bytes) -> set[bytes]:
