@@ -22,7 +22,7 @@ Example:
 """
 
 
-@click.command(help=HELP, short_help="Tell why an engine failed, with the lines that prove it and the fix.")
+@click.command(help=HELP, short_help="Tell why an engine failed, and what mends it.")
 @click.argument("target", required=False)
 @click.option("--container", help="Read the log of this container, running or not.")
 @click.option("--context", help="The launch command, machine facts, or a file with either.")
