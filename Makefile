@@ -17,12 +17,13 @@ test: $(VENV)/.dev
 	@tools/install-test-packages
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS) $(AGAIN)
 
-# The real vLLM on the processor, and LiteLLM with a fallback in front of it; eight minutes, and four more to install them
-# once a machine. vLLM's Python is asked for here, so that a machine for which no such vLLM is made says so and goes on.
+# The real vLLM on the processor, LiteLLM with a fallback in front of it, and Prometheus behind it; twenty minutes, and four
+# more to install them once a machine. vLLM's Python is asked for here, so that a machine for which no such vLLM is made says so and goes on.
+ENGINES ?= tests/with_vllm
 test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) && peers=$$(tools/make-peers litellm) || exit 1; \
 	[ -x "$$peers/litellm" ] && litellm="$$peers/litellm" || litellm=; \
-	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest tests/with_vllm --durations=0 --durations-min=5 $(AGAIN)
+	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest $(ENGINES) --durations=0 --durations-min=5 $(AGAIN)
 
 # Large clients: LiteLLM, npm's openai, Schemathesis, and Open WebUI in a real Chromium, where there is one; three minutes,
 # and five more to install them once a machine (2.5 GB).
