@@ -170,7 +170,12 @@ def test_the_past_of_a_real_engine_is_told_without_a_daemon(home: Home) -> None:
     home.configure(QUICK)
     home.run("up")
     seen = wait_for("two looks", lambda: seen_services(home))
-    home.run("ask", "Who are you?", "--max-tokens", "32")
+
+    def asked_and_seen() -> bool:
+        home.run("ask", "Who are you?", "--max-tokens", "32")
+        return any(one.tokens_per_s for one in home.daemon.watch().services)
+
+    wait_for("a look after an answer", asked_and_seen)
     assert (seen[0].name, seen[0].state, seen[0].lost) == ("demo", "READY", "")
     assert "accept rate" in home.run("watch", "--once").stdout
     home.run("down")
