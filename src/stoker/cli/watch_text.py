@@ -21,6 +21,8 @@ DAY_S = 86400
 
 def watch_text(view: WatchView) -> str:
     """Returns what is seen now."""
+    if view.total_bytes is None and not (view.lost or view.alerts):  # alerts of a former daemon are told at once
+        return f"Nothing was looked at yet; the first look comes within {view.every_s:g} s."
     machine = f"memory   {size(view.available_bytes)} of {size(view.total_bytes)} available"
     heat = "" if view.temperature_c is None else f"   {view.temperature_c} C"
     power = "" if view.power_w is None else f"   GPU {view.power_w:.0f} W"
