@@ -64,7 +64,7 @@ TOOLS = (
     Tool(
         "search_knowledge", "Search what is known",
         "Searches the rules (what crashes, runs out of memory, is slow or misleads, with who measured it), Stoker's pages, "
-        "and the user's own notes. Rules say how well they stand and which others say otherwise; notes were checked by nobody.",
+        "and the user's own notes. Rules say how well they stand and who says otherwise; notes were checked by nobody.",
         Search, search_knowledge,
     ),
     Tool(
