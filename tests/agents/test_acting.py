@@ -70,7 +70,7 @@ def test_a_service_is_started_and_stopped_by_what_was_proposed_and_all_is_record
 
 def test_a_switch_is_proposed_with_those_that_may_go_and_done(home: Home) -> None:
     home.add_fake("one", 'group = "models"')
-    home.add_fake("two", 'group = "models"', model="another")
+    home.add_fake("two", 'group = "models"')
     home.run("up", "one")
 
     async def story(client: Client) -> Any:

@@ -70,7 +70,7 @@ class Session:
         except RpcError as error:
             return error_line(asked.id, error)
         except StokerError as problem:
-            return error_line(asked.id, RpcError(INVALID_PARAMS, plain(str(problem), 2000)))
+            return error_line(asked.id, RpcError(INVALID_PARAMS, _in_one_line(problem)))
         except Exception as problem:
             logger.exception("%s failed", asked.method)
             return error_line(asked.id, RpcError(INTERNAL_ERROR, f"Stoker itself failed: {type(problem).__name__}"))
@@ -139,7 +139,11 @@ def _said(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _failed(problem: StokerError) -> dict[str, Any]:
     """What went wrong as a result, so that the model sees it and can do better."""
-    return {"content": [{"type": "text", "text": plain(str(problem).replace("\n", ";"), 2000)}], "isError": True}
+    return {"content": [{"type": "text", "text": _in_one_line(problem)}], "isError": True}
+
+
+def _in_one_line(problem: StokerError) -> str:
+    return plain(str(problem).replace("\n  ", "; "), 2000)
 
 
 def _stamped(method: str, result: dict[str, Any]) -> dict[str, Any]:
