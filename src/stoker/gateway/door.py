@@ -25,18 +25,7 @@ from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import render_model, render_models, render_running
 from stoker.gateway.query import find_values
 from stoker.gateway.refusals import JSON, refuse
-from stoker.gateway.routes import (
-    AGENTS,
-    BASE,
-    BY_MODEL,
-    MODELS,
-    REALTIME,
-    SERVICE,
-    UPSTREAM,
-    meant,
-    read_within,
-    why_unknown,
-)
+from stoker.gateway.routes import BASE, BY_MODEL, MODELS, REALTIME, SERVICE, UPSTREAM, meant, read_within, why_unknown
 from stoker.gateway.serving import Serving
 from stoker.gateway.tls import make_tls
 
@@ -147,7 +136,7 @@ class Door:
         elif path == "/metrics":
             if self._is_allowed(exchange, "metrics") and _takes(exchange, "GET", "HEAD"):
                 self._spawn(self._tell_metrics(exchange), exchange)
-        elif self._is_allowed(exchange, "agents" if path == AGENTS else "control"):
+        elif self._is_allowed(exchange, "control"):
             self._spawn(run_app(self._app, exchange), exchange)
 
     def _answer_client(self, exchange: Exchange, path: str) -> None:

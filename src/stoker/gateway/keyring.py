@@ -17,12 +17,11 @@ OWNER, CONTROL = "owner", "control"
 MINUTE_S = 60.0
 KEY_LIMIT_BYTES = 512  # hashing a megabyte for everybody who sends one is work that nobody asked for
 MODEL_SHOWN = 200
-Place = Literal["models", "metrics", "agents", "control"]
+Place = Literal["models", "metrics", "control"]
 Headers = Iterable[tuple[bytes, bytes]]
 OPENED_BY: Mapping[Place, str] = {
     "models": "Models are asked with the owner's key (gateway.key) or one of `stoker keys add`.",
     "metrics": "Metrics are read with the owner's key (gateway.key) or the control API's (control.key).",
-    "agents": "Agents ask at /mcp with the owner's key (gateway.key): they read logs, which named keys may not.",
     "control": "Models are at /v1; this one is the control API's, which has a key of its own (control.key).",
 }
 SEE_KEY = "Send `Authorization: Bearer KEY` or `x-api-key: KEY`; `stoker status` names the owner's key file."
@@ -83,8 +82,8 @@ class Keyring:
         self._clock = clock
         self._wall = wall
         self._own = (
-            (_digest(owner_key.encode()), _Held(Caller(OWNER), frozenset({"models", "metrics", "agents"}))),
-            (_digest(control_key.encode()), _Held(Caller(CONTROL), frozenset({"control", "metrics", "agents"}))),
+            (_digest(owner_key.encode()), _Held(Caller(OWNER), frozenset({"models", "metrics"}))),
+            (_digest(control_key.encode()), _Held(Caller(CONTROL), frozenset({"control", "metrics"}))),
         )
         self._named: dict[bytes, _Held] = {}
         self._attempts = Attempts(clock)

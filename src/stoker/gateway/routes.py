@@ -13,13 +13,12 @@ BY_MODEL = frozenset({
     "/v1/audio/transcriptions", "/v1/audio/translations", "/v1/images/generations", "/v1/images/edits",
 })  # fmt: skip
 SERVICE, UPSTREAM, MODELS = "/service/", "/upstream/", "/v1/models"
-AGENTS = "/mcp"  # the Model Context Protocol
 REALTIME = "/v1/realtime"  # a WebSocket; the query names the model
 # Engines have paths that change what they are: weights, adapters, saved slots, caches. Those are for the owner's key.
 FOR_ALL_KEYS = BY_MODEL | {"/health", MODELS, REALTIME}
 MOST_WORDS = 4  # of a model's name
 SHOWN_PREFIXES = (SERVICE, UPSTREAM, f"{MODELS}/", "/api/")
-KNOWN = BY_MODEL | {"/health", "/metrics", MODELS, "/running", REALTIME, AGENTS}
+KNOWN = BY_MODEL | {"/health", "/metrics", MODELS, "/running", REALTIME, "/mcp"}
 BASE, CONTROL = "/v1", "/api/"
 LONGEST_FIRST = sorted((*BY_MODEL, MODELS), key=len, reverse=True)
 

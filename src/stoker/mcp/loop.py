@@ -30,11 +30,13 @@ def serve(session: Session) -> None:
     writer = threading.Thread(target=_write, args=(_take_output(), answers), name="answers")
     writer.start()
     room = threading.Semaphore(MOST_WAITING)
-    with ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call") as calls:
-        for line in _read_lines(sys.stdin.buffer):
-            _take(line, session, calls, answers, room)
-    answers.put(None)
-    writer.join()
+    try:
+        with ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call") as calls:
+            for line in _read_lines(sys.stdin.buffer):
+                _take(line, session, calls, answers, room)
+    finally:  # Ctrl-C ends it too
+        answers.put(None)
+        writer.join()
 
 
 def _take_output() -> BinaryIO:
