@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from statistics import median, quantiles
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ LEAST_REQUESTS = 10
 USUAL_STEP_S, USUAL_LOOKS, LEAST_LOOKS = 300.0, 288, 12
 LEAST_SLOW_TTFT_S = 5.0
 LEAST_TOKENS = 8  # the time of a shorter answer is that of its first token
+LEAST_TOKEN_S = 1e-4  # what came faster came all at once: a reply that was no stream, whose first byte is its last
 
 
 class Ended(NamedTuple):
@@ -32,6 +34,29 @@ def ended(at_s: float, record: UsageRecord) -> Ended:
     tokens, ttft_s = record.completion_tokens or 0, record.ttft_s
     token_s = (record.duration_s - ttft_s) / (tokens - 1) if ttft_s is not None and tokens >= LEAST_TOKENS else None
     return Ended(at_s, record.status, ttft_s, token_s)
+
+
+class Timed(NamedTuple):
+    """The times of some streams: how many, the sum and the most of their TTFT, and the sum of their times a token."""
+
+    streams: int
+    ttft_total_s: float
+    ttft_most_s: float
+    token_total_s: float
+
+
+def time_streams(requests: Iterable[Ended]) -> Timed | None:
+    """Returns the times of the streams among some requests; None where there are none."""
+    streams = [one for one in requests if is_stream(one)]
+    if not streams:
+        return None
+    first, later = [one.ttft_s or 0.0 for one in streams], [one.token_s or 0.0 for one in streams]
+    return Timed(len(streams), sum(first), max(first), sum(later))
+
+
+def is_stream(one: Ended) -> bool:
+    """Tells whether a request's tokens came one after the other."""
+    return one.ttft_s is not None and one.token_s is not None and one.token_s >= LEAST_TOKEN_S
 
 
 class Usual:
@@ -68,6 +93,10 @@ class RequestCheck:
         """Returns how many requests ended within a window, and how many of them failed."""
         recent = self._recent(at_s, window_s)
         return len(recent), sum(_failed(one) for one in recent)
+
+    def timed(self, at_s: float, window_s: float) -> Timed | None:
+        """Returns the times of the streams that ended within a window."""
+        return time_streams(self._recent(at_s, window_s))
 
     def look(self, at_s: float) -> Looked:
         """Returns what is wrong with the requests of the last minutes."""
