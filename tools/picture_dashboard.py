@@ -27,19 +27,6 @@ TEXTS = (
     "What is 7 + 5?",
     "Tell me about yourself in many words.",
 )
-SERVICES = """
-[service.coder]
-model = "{model}"
-served_name = "coder-8b"
-speculation = "draft"
-gate = []
-
-[service.voice]
-engine = "command"
-program = ["/bin/sleep", "1000"]
-claim_gib = 400
-health = "/"
-"""
 
 
 def work(home: Home, until: float) -> None:
@@ -68,7 +55,7 @@ def main(file: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         try:
-            home.run("up", "--spec", "draft")
+            home.run("up", "demo", "--speculation", "draft")
             until = time.monotonic() + WORK_S
             workers = [threading.Thread(target=work, args=(home, until)) for _ in range(2)]
             for one in workers:

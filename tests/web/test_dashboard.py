@@ -46,6 +46,7 @@ def reads(page: Page, what: str) -> str:
 
 def log_in(page: Page, home: Home, **wish: str) -> None:
     """Opens the dashboard as somebody who has its key."""
+    page.visit("about:blank")  # what was open before does not ask any more
     page.ask("Network.clearBrowserCookies")
     page.visit(f"{home.daemon.url}/", **wish)
     sees(page, "the login", "document.activeElement?.id === 'key'")
@@ -139,7 +140,7 @@ def test_what_models_and_logs_say_is_text(home: Home, page: Page) -> None:
     page.click("#question")
     page.type(EVIL)
     page.press("Enter", ENTER)
-    sees(page, "the answer", f"document.querySelector('.answer')?.textContent === {json.dumps(EVIL)}")
+    sees(page, "the answer", f"document.querySelector('.answer')?.textContent.startsWith({json.dumps(EVIL)})")
     assert page.run("document.querySelectorAll('main script, main img, main b').length") == 0
     assert is_clean(page, home)
 
@@ -188,6 +189,7 @@ def test_everybody_can_use_it(demo: Home, page: Page, size: tuple[int, int], sch
         sees(page, view, "document.querySelector('main').textContent.length > 100")
         page.run(f"{axe};0")
         told = page.run("axe.run(document, { resultTypes: ['violations'] })")
+        assert len(told["passes"]) > 10, view  # it was really looked at
         wrong = [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in told["violations"]]
         assert wrong == [], view
         assert page.run("document.documentElement.scrollWidth <= innerWidth"), f"{view} is wider than the screen"
