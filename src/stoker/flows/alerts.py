@@ -101,7 +101,7 @@ def _row(at: int, point: WatchPoint) -> HistoryRow:
         at=at, seconds=seconds, tokens_per_s=None if made is None or not seconds else made / seconds,
         accept_rate=point.accept_rate, accept_length=point.accept_length, running_most=point.running_most,
         waiting_most=point.waiting_most, requests=point.requests, failed=point.failed, ttft_most_s=point.ttft_most_s,
-        ttft_mean_s=_mean(point.ttft_total_s, point.streams), token_mean_s=_mean(point.token_total_s, point.streams),
+        ttft_mean_s=_mean(point.ttft_total_s, point.streams), token_mean_s=_mean(point.token_total_s, point.counted_streams),
         available_least_bytes=point.available_least_bytes, power_most_w=point.power_most_w,
         temperature_most_c=point.temperature_most_c, clock_least_mhz=point.clock_least_mhz,
     )  # fmt: skip

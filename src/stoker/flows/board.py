@@ -52,7 +52,7 @@ class Board:
         engines = {one.service: one for one in self._exporter.engines}
         self._paces.forget_all_but(owners)
         for name, owner in owners.items():
-            self._paces.take(owner, engines.get(name), self._serving.in_flight(name))
+            self._paces.take(name, owner.service.launch, engines.get(name), self._serving.in_flight(name))
         switch = self._supervisor.switcher.view
         cards = (*(self._card(owners[name], by_name.get(name), switch) for name in sorted(owners)), *self._new(switch))
         return Shown(_daemon(status), self._machine(cards), cards, watched.alerts, watched.lost, switch)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from statistics import median
 
 from stoker.records import UsageRecord
 from stoker.records.dashboard import Pace
 from stoker.records.watching import WatchedService
-from stoker.supervise.service import ServiceOwner
 from stoker.watch.families.engines import EngineSeen
 from stoker.watch.reading import Asked, make_sample
-from stoker.watch.requests import Ended, ended, is_stream
+from stoker.watch.requests import Ended, ended
 from stoker.watch.samples import EngineSample, grown
 
 RATE_S, DRAFTS_S, TIMES_S = 10.0, 60.0, 900.0
@@ -24,25 +23,26 @@ LEAST_STEPS = 8  # of fewer verify steps a rate says nothing
 class Paces:
     """Remembers a minute of counters and a quarter of an hour of requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._samples: defaultdict[str, deque[EngineSample]] = defaultdict(deque)
         self._ended: defaultdict[str, deque[Ended]] = defaultdict(lambda: deque(maxlen=MOST_REQUESTS))
 
     def note(self, record: UsageRecord) -> None:
         """Takes a request that ended; never waits. Times are those of streams alone."""
-        one = ended(time.monotonic(), record)
-        if record.service is not None and is_stream(one):
+        one = ended(self._clock(), record)
+        if record.service is not None and one.is_stream:
             self._ended[record.service].append(one)
 
-    def take(self, owner: ServiceOwner, seen: EngineSeen | None, in_flight: int) -> None:
+    def take(self, name: str, launch: int, seen: EngineSeen | None, in_flight: int) -> None:
         """Takes what a look told of a service's engine; one that tells nothing is as if it had just begun."""
-        name, now = owner.plan.service, time.monotonic()
+        now = self._clock()
         if seen is None or seen.page is None:
             self._samples.pop(name, None)
             return
         samples = self._samples[name]
-        samples.append(make_sample(seen.page.values, None, Asked(now, owner.service.launch, in_flight, None), ""))
-        while samples[0].at_s < now - DRAFTS_S or samples[0].launch != owner.service.launch:
+        samples.append(make_sample(seen.page.values, None, Asked(now, launch, in_flight, None), ""))
+        while samples[0].at_s < now - DRAFTS_S or samples[0].launch != launch:
             samples.popleft()
 
     def pace(self, name: str, waiting: int, in_flight: int, watched: WatchedService | None) -> Pace:
@@ -62,9 +62,10 @@ class Paces:
         )  # fmt: skip
 
     def _times(self, name: str) -> tuple[float | None, float | None]:
-        recent = [one for one in self._ended.get(name, ()) if one.at_s >= time.monotonic() - TIMES_S]
-        first, later = ([getattr(one, which) for one in recent] for which in ("ttft_s", "token_s"))
-        return (median(first), median(later)) if recent else (None, None)
+        recent = [one for one in self._ended.get(name, ()) if one.at_s >= self._clock() - TIMES_S]
+        first = [one.ttft_s for one in recent if one.ttft_s is not None]
+        later = [one.token_s for one in recent if one.token_s is not None]
+        return median(first) if first else None, median(later) if later else None
 
     def _drafts(self, name: str, watched: WatchedService | None) -> tuple[float | None, float | None]:
         """Returns accept rate and length of the last minute; where it had too few steps, those that watching knows."""

@@ -74,7 +74,7 @@ class Acted(Record, frozen=True):
 class WatchPoint(msgspec.Struct, frozen=True, array_like=True):
     """What was seen of a service, or of the machine, in a stretch of time: sums, or the worst. None is unknown.
 
-    `ttft_total_s` and `token_total_s` are sums over its `streams`: of times to the first token, and of a token after it.
+    `ttft_total_s` is a sum over its `streams`, `token_total_s` one over those that said how many tokens they had.
     Kept in this order, by the hundred thousand: fields are added at the end alone.
     """
 
@@ -96,6 +96,7 @@ class WatchPoint(msgspec.Struct, frozen=True, array_like=True):
     streams: int | None = None
     ttft_total_s: float | None = None
     ttft_most_s: float | None = None
+    counted_streams: int | None = None
     token_total_s: float | None = None
 
     @property
