@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,9 @@ import pytest
 from browser import CHROMIUM, Page, chromium
 from home import Home, wait_for
 from page_client import Browser
-from stoker.records import State
+from stoker.records import GIB, State
+from stoker.records.watching import Alert, WatchPoint
+from stoker.store.watch import MACHINE, Batch, write_batch
 
 pytestmark = pytest.mark.elsewhere(bool(CHROMIUM), "Chromium")
 EVIL = "</p><script>document.title='run'</script><img src=x onerror=\"document.title='run'\"><b>&amp;"
@@ -159,6 +162,31 @@ def test_a_daemon_that_comes_back_is_shown_as_it_is_then(home: Home, page: Page)
     await_state(page, "READY")
     home.run("down", "demo", "--forget")
     sees(page, "that nothing is left of it", "document.querySelector('.first')?.hidden === false")
+
+
+def test_the_past_is_drawn_with_what_happened(home: Home, page: Page) -> None:
+    home.run("up")
+    now = int(time.time()) // 60 * 60
+    service = WatchPoint(
+        60.0, 600, 60, 300, 200, 100, 2, 1, 9, 0, streams=4, ttft_total_s=0.4, ttft_most_s=0.2, counted_streams=4, token_total_s=0.1
+    )  # fmt: skip
+    machine = WatchPoint(60.0, available_least_bytes=8 * GIB)
+    minutes = [now - 60 * back for back in range(1, 30)]
+    points = {("demo", at): service for at in minutes} | {(MACHINE, at): machine for at in minutes}
+    firing = Alert("queue-long", "demo", "warning", "demo queues", "because", "do", "firing", now - 600.0, now - 500.0)
+    write_batch(home.paths.watch_database, Batch(points, [firing]))
+    log_in(page, home)
+    visit(page, "#/service/demo/charts")
+    drawn = "[...document.querySelectorAll('figure[data-chart]')].map((one) => one.dataset.chart)"
+    sees(page, "the charts", f"{drawn}.length > 0")
+    assert page.run(drawn) == ["rate", "accept-rate", "accept-length", "ttft", "token", "requests", "memory"]
+    label = "document.querySelector('[data-chart=accept-length]').getAttribute('aria-label')"
+    assert page.run(label) == "Accept length: last 3.0, lowest 3.0, highest 3.0 tokens a verify step"
+    inked = "[...document.querySelectorAll('figure canvas')].every((one) => one.getContext('2d')"
+    assert page.run(f"{inked}.getImageData(0, 0, one.width, one.height).data.some((value) => value))")
+    assert "demo queues: because" in reads(page, ".events")
+    assert "a start" in reads(page, ".events")
+    assert is_clean(page, home)
 
 
 def test_two_who_press_at_once_do_no_harm(home: Home) -> None:

@@ -21,7 +21,7 @@ LEAST_REST_S = 0.01  # what was over sooner after its first byte came all at onc
 
 
 class Ended(NamedTuple):
-    """One request that ended, and when; seconds a token without the first. `is_stream`: its tokens came one after the other."""
+    """One request that ended, and when; seconds a token without the first. `is_stream`: they came one by one."""
 
     at_s: float
     status: int | None
