@@ -12,6 +12,7 @@ from stoker.box import clock_s
 from stoker.config import DEMO, Paths
 from stoker.errors import Refused, WrongUse
 from stoker.flows.adopting import read_adoption
+from stoker.flows.agents import Agents
 from stoker.flows.board import Board
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
@@ -59,6 +60,7 @@ class Control:
         self._menu = menu
         self._idle = idle
         self.keys = keys
+        self.agents = Agents(paths)
         self.looking = Looking(paths, lambda name: supervisor.find(name).plan)
         self._begun = clock_s()
         self.url = ""

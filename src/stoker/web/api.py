@@ -16,6 +16,7 @@ from stoker.flows.control import Control
 from stoker.gateway.asgi import App
 from stoker.gateway.refusals import BAD_REQUEST, error_body
 from stoker.records import AdoptView, AdoptWish, ServiceView, StatusView, SwitchView, Wish
+from stoker.web.agents import agents_route
 from stoker.web.dashboard import dashboard_offers
 from stoker.web.keys import key_offers
 from stoker.web.offers import Offer
@@ -73,7 +74,8 @@ def make_app(control: Control) -> App:
     ]
     document = describe(offers)
     answers = {StokerError: _answer_fault, HTTPException: _answer_elsewhere, Exception: _answer_unforeseen}
-    app = Starlette(routes=[*(offer.route for offer in offers), *page_routes()], exception_handlers=answers)
+    routes = [*(offer.route for offer in offers), agents_route(control.agents), *page_routes()]
+    app = Starlette(routes=routes, exception_handlers=answers)
     app.router.redirect_slashes = False
     return app
 
