@@ -171,4 +171,14 @@ def tell_line(hit: Hit) -> LogLine:
     if text != hit.text or end - begin >= len(text):
         begin, end = max(0, min(begin, len(text) - 2 * CONTEXT)), min(end, len(text))
     cut = ("…" if begin else "") + text[begin:end] + ("…" if end < len(text) else "")
-    return LogLine(hit.line, "".join(letter if letter.isprintable() else " " for letter in cut).strip())
+    return LogLine(hit.line, _printable(cut))
+
+
+def show_line(text: str) -> str:
+    """Returns the beginning of a line in which there is no sign, as one with a sign is shown."""
+    text = hide_secrets(text)
+    return _printable(text[: 2 * CONTEXT] + ("…" if len(text) > 2 * CONTEXT else ""))
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text).strip()

@@ -8,6 +8,7 @@ from functools import cache
 from stoker.diagnose.scan import Sign, make_sign
 from stoker.engines import find, names
 from stoker.records import Rule
+from stoker.supervise.logs import LAUNCH
 
 # Words that no other program says; the signs of its stages tell an engine better, but one that died at once said none.
 SPEAKERS = {
@@ -51,4 +52,5 @@ def all_signs(rules: Iterable[Rule]) -> list[Sign]:
     """Returns everything to look for, with the signs of these rules."""
     told = [make_sign("rule", rule.id, sign) for rule in rules for sign in rule.signs]
     clues = [make_sign("clue", name, pattern) for name, pattern in CLUES.items()]
-    return [*told, *clues, *engine_signs(), *(make_sign("fault", str(rank), one) for rank, one in enumerate(FAULTS))]
+    launch = make_sign("launch", "stoker", LAUNCH.pattern)
+    return [*told, *clues, launch, *engine_signs(), *(make_sign("fault", str(rank), one) for rank, one in enumerate(FAULTS))]

@@ -52,7 +52,8 @@ class Noise(Record, frozen=True):
 
 class Diagnosis(Record, frozen=True):
     """What one log tells. `findings` has the cause before its consequences; without one that is likely, `unknown` has the
-    most telling lines, and `collect` says what else would help.
+    most telling lines, and `collect` says what else would help. `breaks_off`: nothing in it looks like a fault, and yet it
+    ends without a word that the engine is ready, or the engine is known to have failed; `unknown` then has its last lines.
 
     `facts` is what the scopes of the rules were held against, and `starts` counts the starts in the log: the last
     one is told of. `ready` is whether it said that it is ready.
@@ -69,3 +70,4 @@ class Diagnosis(Record, frozen=True):
     starts: int
     ready: bool
     facts: dict[str, str]
+    breaks_off: bool = False
