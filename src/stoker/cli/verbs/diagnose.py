@@ -11,7 +11,8 @@ its mistake are all there), likely (one fact of them is unknown) or possible. Wh
 where nothing fits, it says so. Without a target it is the service that spoke last.
 
 --context adds what a log alone does not tell: the launch command, machine facts as `stoker facts --json` wrote them, or
-both, as text or as a file.
+both, as text or as a file. --apply shows what the first finding would change in the service's plan and table, asks, starts
+it through its gate, and writes it into stoker.toml once it is READY; else what ran before runs again.
 
 \b
 Example:
@@ -19,6 +20,7 @@ Example:
   stoker diagnose vllm.log --context "vllm serve Qwen/Qwen3-8B --max-model-len 40000  # on a DGX Spark"
   docker logs vllm 2>&1 | stoker diagnose - --json
   stoker diagnose --container vllm
+  stoker diagnose coder --apply
 """
 
 
@@ -26,9 +28,18 @@ Example:
 @click.argument("target", required=False)
 @click.option("--container", help="Read the log of this container, running or not.")
 @click.option("--context", help="The launch command, machine facts, or a file with either.")
+@click.option("--apply", "applies", is_flag=True, help="Change the service as the first finding says, after asking.")
+@click.option("--yes", "-y", "is_agreed", is_flag=True, help="With --apply: do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def diagnose(target: str | None, container: str | None, context: str | None, as_json: bool) -> None:
+def diagnose(
+    target: str | None, container: str | None, context: str | None, applies: bool, is_agreed: bool, as_json: bool
+) -> None:
     """Reads a log and prints what it means."""
+    if applies:
+        if container is not None or context is not None or as_json:
+            raise click.UsageError("--apply is for a service alone, without --container, --context and --json")
+        _apply(target, is_agreed)
+        return
     from stoker.cli.diagnose_text import diagnosis_text
     from stoker.cli.show import say_json
     from stoker.config import find_paths
@@ -50,3 +61,21 @@ def diagnose(target: str | None, container: str | None, context: str | None, as_
 
 
 COMMAND = diagnose
+
+
+def _apply(service: str | None, is_agreed: bool) -> None:
+    from stoker.cli.fix_text import proposal_text
+    from stoker.cli.switch_text import show_switch
+    from stoker.config import find_paths, read_config
+    from stoker.flows.fixing import propose_fix, write_fix
+    from stoker.flows.up import ensure_daemon
+
+    paths = find_paths()
+    proposal = propose_fix(paths, read_config(paths.config), service)
+    click.echo(proposal_text(proposal))
+    if not is_agreed:
+        click.confirm("\nStart it so?", abort=True)
+    daemon = ensure_daemon(paths)
+    show_switch(daemon, daemon.switch(proposal.wish), as_json=False)
+    backup = write_fix(proposal)
+    click.echo(f"written into {proposal.file}; as it was before: {backup}")
