@@ -41,8 +41,8 @@ def test_a_bundle_holds_what_a_report_needs_and_no_secret(home: Home, tmp_path: 
     assert "look through it before you send it" in said
     parts = unpacked(file)
     assert set(parts) == {
-        "README.txt", "daemon.log", "diagnosis.json", "diagnosis.txt", "log.txt", "machine.json", "plan.json", "service.json",
-        "state.txt", "variables.txt",
+        "README.txt", "daemon.log", "diagnosis.json", "diagnosis.txt", "log.txt", "machine.json", "plan.json",
+        "service.json", "state.txt", "variables.txt",
     }  # fmt: skip
     assert all(name in parts["README.txt"] for name in parts if name != "README.txt")
     assert "port-taken" in parts["diagnosis.json"]
