@@ -44,8 +44,11 @@ def _finding(number: int, cause: Cause) -> list[str]:
         lines += wrapped(f"set: {change}", "   ", "        ")
     if cause.command:
         lines += [f"   run: {cause.command}"]
-    said = f"{cause.standing}; {cause.rule}; {cause.sources[0]}" if cause.sources else f"{cause.standing}; {cause.rule}"
-    return [*lines, click.style(f"   {said}", dim=True)]
+    said = "; ".join((cause.standing, cause.rule, *cause.sources[:1]))
+    lines.append(click.style(f"   {said}", dim=True))
+    if cause.local:
+        lines.append(click.style(f"   your own rule, which wins over ours: {cause.local}", dim=True))
+    return [*lines, *(click.style(f"   contradicts {other}", dim=True) for other in cause.contradicts)]
 
 
 def _change(cause: Cause) -> str:

@@ -73,6 +73,9 @@ def _without_rivals(suspects: Sequence[Suspect]) -> list[Suspect]:
     kept = []
     for one in suspects:
         rivals = [other for other in suspects if other is not one and _share_line(one, other)]
+        if any(other.rule.local and other.confidence != "possible" for other in rivals) and not one.rule.local:
+            kept.append(one._replace(confidence="possible"))  # the user's own rule wins
+            continue
         if any(_beats(other, one) for other in rivals):
             if one.confidence == "certain" and not one.unknown:
                 continue  # it says the same of the same line, and less of it
@@ -86,7 +89,11 @@ def _share_line(one: Suspect, other: Suspect) -> bool:
 
 
 def _beats(one: Suspect, other: Suspect) -> bool:
-    if one.confidence == "possible" or (one.rule.severity in FORBIDDING) < (other.rule.severity in FORBIDDING):
+    if (
+        one.rule.local
+        or one.confidence == "possible"
+        or (one.rule.severity in FORBIDDING) < (other.rule.severity in FORBIDDING)
+    ):
         return False
     return (len(other.unknown), -_width(other)) > (len(one.unknown), -_width(one))
 
@@ -127,6 +134,8 @@ def _tell(suspect: Suspect, times: int) -> Cause:
         hangs_on=tuple(f"{name} {say_test({**rule.wrong, **rule.when}[name])}" for name in suspect.unknown),
         use=rule.use,
         drop=rule.drop,
+        local=rule.local,
+        contradicts=rule.contradicts,
     )
 
 

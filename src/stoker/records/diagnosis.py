@@ -23,6 +23,7 @@ class Cause(Record, frozen=True):
 
     `use` and `drop` are the changed wish, in the words of a rule; `command` says it as a command where there is one to
     change. `hangs_on` are facts that nobody knows. `times` counts how often the sign was seen; of a flood it is the least.
+    `local` is the file of a rule of the user's own, and `contradicts` are rules that say otherwise.
     """
 
     rule: str
@@ -39,6 +40,8 @@ class Cause(Record, frozen=True):
     use: dict[str, Scalar] = {}  # noqa: RUF012 - msgspec copies it
     drop: tuple[str, ...] = ()
     command: str | None = None
+    local: str = ""
+    contradicts: tuple[str, ...] = ()
 
 
 class Noise(Record, frozen=True):
