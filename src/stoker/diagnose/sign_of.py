@@ -15,14 +15,18 @@ OPEN = re.compile(r"0x[0-9a-fA-F]+|(?<![\w.])/[\w./-]+|\d+(?:\.\d+)*|\s+")
 
 def sign_of(text: str) -> str:
     """Returns a pattern that finds this line and those that differ from it in numbers, addresses and paths alone."""
-    said = BEFORE.sub("", text).strip().removesuffix("…").rstrip()
-    if len(said) > LONGEST:
-        said = said[:LONGEST].rpartition(" ")[0] or said[:LONGEST]
+    said = message_of(text, LONGEST)
     pattern, place = "", 0
     for found in OPEN.finditer(said):
         pattern += _escaped(said[place : found.start()]) + _open(found[0])
         place = found.end()
     return pattern + _escaped(said[place:])
+
+
+def message_of(text: str, longest: int) -> str:
+    """Returns what a line says, without who said it and when, cut between two words where it is long."""
+    said = BEFORE.sub("", text).strip().removesuffix("…").rstrip()
+    return said if len(said) <= longest else said[:longest].rpartition(" ")[0] or said[:longest]
 
 
 def _open(piece: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from pathlib import Path
 
 import msgspec
@@ -14,7 +13,7 @@ from stoker.config import Paths
 from stoker.diagnose.anchors import find_anchors
 from stoker.diagnose.blocks import read_blocks
 from stoker.diagnose.judge import show_line
-from stoker.diagnose.sign_of import sign_of
+from stoker.diagnose.sign_of import message_of, sign_of
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.diagnose import diagnose_log, diagnose_service, is_service
 from stoker.flows.logs import find_log
@@ -24,6 +23,7 @@ from stoker.rules.load import load_rules, local_folder
 from stoker.supervise.logs import visible
 
 REVIEW_DAYS = 365
+LONGEST_TITLE = 80
 SCOPE = ("engine", "sm")
 UNSAID = "not known yet; edit this rule once it is"
 HEAD = """\
@@ -97,10 +97,10 @@ def _read_line(log: Path, number: int) -> str:
 def _make(draft: Draft, told: Diagnosis, line: str) -> Rule:
     version = f" {told.version}" if told.version else ""
     evidence = Evidence(
-        source=f"a failure of {told.source} on this machine", build=f"{told.engine or 'an engine not known'}{version}",
+        source=f"a failure in the log of {told.source}", build=f"{told.engine or 'an engine not known'}{version}",
         date=_today(), standing="reported", says=line,
     )  # fmt: skip
-    title = draft.title or re.sub(r"\s+", " ", line)[:80].strip()
+    title = draft.title or message_of(line, LONGEST_TITLE)
     try:
         return msgspec.convert(
             {
