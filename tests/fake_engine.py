@@ -183,7 +183,7 @@ def main(script_file: str, words: list[str]) -> None:
         print("version: 1 (fake)")
         return
     options = dict(pairwise(words))
-    if script.needs in os.environ:
+    if script.needs and script.needs in os.environ:
         script = replace(script, dies=None, prints=None)
     if script.prints:
         print(script.prints, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -87,3 +88,12 @@ def test_a_file_that_cannot_be_read_is_named_and_not_passed_over(home: Home, log
     said = home.run("diagnose", log, code=1).stderr
     assert "odd.toml cannot be read" in said
     assert "missing required field" in said
+
+
+def test_a_sign_that_cannot_be_looked_for_is_named(home: Home, log: str) -> None:
+    home.run("rules", "add", "own", log, *SAYS)
+    file = home.folder / "rules" / "own.toml"
+    written = file.read_text()
+    for sign in (r'signs = ["\\d+ \\d+"]', 'signs = ["(open"]'):
+        file.write_text(re.sub(r"(?m)^signs = .*$", lambda found, sign=sign: sign, written))
+        assert "of the rule own cannot be looked for" in home.run("diagnose", log, code=1).stderr

@@ -50,23 +50,27 @@ def add_rule(paths: Paths, target: str | None, draft: Draft) -> Rule:
     of_service = target is None or is_service(paths, target)
     log = find_log(paths, target) if of_service else Path(target or "")
     told = diagnose_service(paths, log.stem, None) if of_service else diagnose_log(str(log), None)
-    rule = _make(draft, told, _line_of(log, told, draft))
+    rule = msgspec.structs.replace(_make(draft, told, _line_of(log, told, draft)), local=str(_file_of(draft.id)))
     known = {one.id: one for one in load_rules()}
     problems = find_problems(rule, known, _today())
     if not find_anchors(rule.signs[0]):
         problems.append(f"its sign {rule.signs[0]!r} holds no word of four letters: take another --line")
     if problems:
         raise Refused(f"the rule {draft.id} is not as it should be", why="; ".join(problems), next_step="say it otherwise")
-    file = _write(rule)
+    _write(rule)
     again = diagnose_service(paths, log.stem, None) if of_service else diagnose_log(str(log), None)
     if rule.id not in {one.rule for one in again.findings}:
-        file.unlink()
+        _file_of(rule.id).unlink()
         raise Refused(
             f"the rule {rule.id} is not found in {log}, so it was not kept",
             why="the line is not of the start that is told of, or a client wrote it",
             next_step="take another --line of its last start",
         )
-    return msgspec.structs.replace(rule, local=str(file))
+    return rule
+
+
+def _file_of(rule_id: str) -> Path:
+    return local_folder() / f"{rule_id}.toml"
 
 
 def _line_of(log: Path, told: Diagnosis, draft: Draft) -> str:
@@ -127,8 +131,8 @@ def _today() -> datetime.date:
     return datetime.datetime.fromtimestamp(clock_s(), tz=datetime.UTC).date()
 
 
-def _write(rule: Rule) -> Path:
-    file = local_folder() / f"{rule.id}.toml"
+def _write(rule: Rule) -> None:
+    file = _file_of(rule.id)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as out:
@@ -137,7 +141,6 @@ def _write(rule: Rule) -> Path:
         raise Refused(f"there is a rule in {file} already", next_step="edit that one, or take another id") from problem
     except OSError as problem:
         raise StokerError(f"{file} cannot be written", why=problem.strerror or str(problem)) from problem
-    return file
 
 
 def _lines(rule: Rule) -> list[str]:
