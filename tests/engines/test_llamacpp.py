@@ -216,7 +216,7 @@ def test_a_word_that_the_embedded_server_does_not_know_is_wrong_use(capsys: pyte
     [
         ("0.1 E ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 99", "host-out-of-memory"),
         ("0.1 E llama_init_from_model: failed to initialize the context: std::bad_alloc", "host-out-of-memory"),
-        ("0.1 E ggml_backend_cuda_buffer_type_alloc_buffer: allocating 99 MiB: cudaMalloc failed", "cuda-out-of-memory"),
+        ("0.1 E ggml_backend_cuda: allocating 9 MiB on device 0: cudaMalloc failed: out of memory", "cuda-out-of-memory"),
         ("0.1 E CUDA error: out of memory", "cuda-out-of-memory"),
         ("0.1 E CUDA error: an illegal memory access was encountered", "an illegal memory access"),
         ("0.2 E spec common_specu: the target and draft vocabs are not compatible", "gguf-draft-vocabulary"),

@@ -21,7 +21,8 @@ LINES = bytes.maketrans(b"\r", b"\n")  # each state of a progress bar is a line 
 DROPPED = b"0123456789abcdefABCDEF"
 SMALL = bytes(code if chr(code).islower() else ord(chr(code).lower()) if 65 <= code <= 90 else 32 for code in range(256))
 MOST_KEYS, MOST_KEY_BYTES = 50_000, 8 * 2**20
-MOST_WORDS = 200_000
+MOST_WORDS = 100_000
+MOST_NEW_WORDS = 30_000  # of a block: where more are new, the next one's will be, too
 LONGEST_WORD = 64
 NEWS = 20  # so often lines with one key are tried; from then on they are taken to say what the last one said
 DULL = 4  # so often where they said nothing
@@ -105,16 +106,20 @@ class Scanner:
 
     def _telling(self, text: bytes) -> set[bytes]:
         words = _words(text)
-        if len(self._words) > MOST_WORDS:
-            self._words.clear()
         new = words - self._words.keys()
         telling = self._with_anchor(b" ".join(new))
         known = telling | {word for word in words - new if self._words[word]}
+        if len(new) <= MOST_NEW_WORDS:
+            self._keep_words(new, telling)
+        return known
+
+    def _keep_words(self, new: set[bytes], telling: set[bytes]) -> None:
         if max(map(len, new), default=0) > LONGEST_WORD:  # what is none takes memory, and seldom comes twice
             new = {word for word in new if len(word) <= LONGEST_WORD}
+        if len(self._words) > MOST_WORDS:
+            self._words.clear()
         self._words |= dict.fromkeys(new, False)
         self._words |= dict.fromkeys(telling & new, True)
-        return known
 
     def _with_anchor(self, text: bytes) -> set[bytes]:
         """Returns those of the words in a text that hold an anchor."""

@@ -13,6 +13,7 @@ from stoker.config import Paths
 from stoker.diagnose.anchors import find_anchors
 from stoker.diagnose.blocks import read_blocks
 from stoker.diagnose.judge import show_line
+from stoker.diagnose.sentence import most_telling
 from stoker.diagnose.sign_of import message_of, sign_of
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.diagnose import diagnose_log, diagnose_service, is_service
@@ -76,8 +77,8 @@ def _file_of(rule_id: str) -> Path:
 def _line_of(log: Path, told: Diagnosis, draft: Draft) -> str:
     if draft.line is not None:
         return _read_line(log, draft.line)
-    if told.unknown:
-        return told.unknown[-1].text
+    if (line := most_telling(told)) is not None:
+        return line.text
     sure = [one.rule for one in told.findings if one.confidence != "possible"]
     raise Refused(
         f"nothing in {log} is without an explanation" if sure else f"no line of {log} looks like a fault",

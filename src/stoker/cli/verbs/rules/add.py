@@ -8,7 +8,7 @@ import click
 
 HELP = """Begin a rule of your own from a failure: from the log of a service, or from a log file.
 
-The sign is made of one line of the log (--line, else the last of the most telling ones), with its numbers, paths and times
+The sign is made of one line of the log (--line, else the most telling one), with its numbers, paths and times
 left open; the scope is the engine and the GPU as far as the log tells them. The rule is checked like those that ship, has to
 be found in that log, and is written into the folder `rules` beside stoker.toml, where it can be edited.
 
