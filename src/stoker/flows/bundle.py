@@ -23,7 +23,7 @@ from stoker.records import Diagnosis, LogLine, Plan, SavedService, Wish
 from stoker.store.services import read_saved
 from stoker.supervise.logs import LINE_LIMIT_BYTES, visible
 
-HEAD_BYTES, TAIL_BYTES = 512 * 1024, 8 * 2**20
+HEAD_BYTES, TAIL_BYTES = 256 * 1024, 2 * 2**20
 # Variables that change what engines do; of all others not even the name is told.
 TELLING = ("CUDA_", "HF_", "LLAMA_", "NCCL_", "NVIDIA_", "PYTORCH_", "SGLANG_", "STOKER_", "TORCH", "TRITON_", "VLLM_")
 README = """\
