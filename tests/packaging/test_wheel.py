@@ -41,6 +41,7 @@ def test_the_wheel_is_small_and_holds_only_the_ggufs_of_the_demo(wheel: Path) ->
         assert f"stoker/bench/report/assets/{name}" in names
     assert {"stoker/bench/published/data/runs.toml", "stoker/bench/published/data/cells.csv"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {"stoker/pages/mcp.md", "stoker/pages/cli/mcp.md"} <= set(names)  # which are searched
 
 
 def test_the_wheels_command_runs_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:

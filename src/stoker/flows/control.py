@@ -12,6 +12,7 @@ from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused, WrongUse
 from stoker.flows.adopting import read_adoption
+from stoker.flows.agents import Agents
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
@@ -55,6 +56,7 @@ class Control:
         self._menu = menu
         self._idle = idle
         self.keys = keys
+        self.agents = Agents(paths)
         self._begun = clock_s()
         self.url = ""
         self.stop_asked = asyncio.Event()

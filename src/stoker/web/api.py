@@ -16,6 +16,7 @@ from stoker.flows.control import Control
 from stoker.gateway.asgi import App
 from stoker.gateway.refusals import BAD_REQUEST, error_body
 from stoker.records import AdoptView, AdoptWish, ServiceView, StatusView, SwitchView, Wish
+from stoker.web.agents import agents_route
 from stoker.web.keys import key_offers
 from stoker.web.offers import Offer
 from stoker.web.openapi import JSON, describe
@@ -70,7 +71,7 @@ def make_app(control: Control) -> App:
     ]
     document = describe(offers)
     answers = {StokerError: _answer_fault, HTTPException: _answer_elsewhere, Exception: _answer_unforeseen}
-    app = Starlette(routes=[offer.route for offer in offers], exception_handlers=answers)
+    app = Starlette(routes=[*(offer.route for offer in offers), agents_route(control.agents)], exception_handlers=answers)
     app.router.redirect_slashes = False
     return app
 
