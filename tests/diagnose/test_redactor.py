@@ -55,6 +55,11 @@ def test_what_is_nobodys_business_is_taken_out(line: str, secret: str) -> None:
     assert secret not in redacted(line)
 
 
+def test_a_short_secret_is_hidden_by_its_name_and_blots_out_no_other_word() -> None:
+    redactor = Redactor(["true"], {})
+    assert list(redactor.log(["MY_KEY_SECRET=true", "is it true"])) == ["MY_KEY_SECRET=***", "is it true"]
+
+
 def test_what_goes_over_several_lines_is_taken_out_to_its_end() -> None:
     said = redacted(
         "INFO 11-20 08:00:00 prompt: 'dear diary,", "today I", "2 things", "INFO 11-20 08:00:01 next",

@@ -27,6 +27,7 @@ CLOSES = {"[": "]", "{": "}"}
 LEFT_OUT = "*** (what was said is left out)"
 # How a line of a log begins; another one goes on with what was said in the line before.
 STAMPED = re.compile(r"^\W*(?:\d{4}-\d\d|\d\d:\d\d|\d+\.\d+|\d\d-\d\d |\((?:\w+ )?\w*pid=|[A-Z]{4,} |[IWED] |stoker: )")
+LEAST_SECRET = 6  # a shorter one is hidden by its name alone: SOME_KEY=true would blot out every `true`
 LEAST_NAME = 3
 COMMON_NAMES = frozenset({"root", "user", "ubuntu", "debian", "admin", "nvidia", "localhost", "spark", "stoker", "home"})
 
@@ -35,7 +36,8 @@ class Redactor:
     """Knows the values of this machine's secrets, and what to write in the place of the names of its people and its own."""
 
     def __init__(self, secrets: Iterable[str], names: Mapping[str, str]) -> None:
-        self._secrets = frozenset(form for secret in secrets for form in _forms(secret))
+        known = (secret for secret in secrets if len(secret) >= LEAST_SECRET)
+        self._secrets = frozenset(form for secret in known for form in _forms(secret))
         self._instead = {name: text for name, text in names.items() if len(name) >= LEAST_NAME and name not in COMMON_NAMES}
         words = "|".join(map(re.escape, self._instead))
         self._names = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
