@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -51,6 +51,7 @@ class GatewayConfig(Record, frozen=True):
     identity_check_s: Annotated[float, msgspec.Meta(ge=0.1, le=24 * 3600)] = 60.0
     usage_days: Annotated[int, msgspec.Meta(ge=0, le=36500)] = 90
     usage_rows: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 1_000_000
+    dashboard: Literal["on", "read-only", "off"] = "on"
 
 
 class LimitsConfig(Record, frozen=True):
@@ -154,6 +155,11 @@ class Paths(Record, frozen=True):
     def address_file(self) -> Path:
         """The address of the daemon that owns this folder."""
         return self.state / "daemon.address"
+
+    @property
+    def sessions_file(self) -> Path:
+        """Who is logged in at the dashboard, by digests."""
+        return self.state / "sessions.json"
 
     @property
     def run_lock(self) -> Path:
