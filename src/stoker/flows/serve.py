@@ -25,6 +25,7 @@ from stoker.flows.control import Control
 from stoker.flows.directory import Directory
 from stoker.flows.exporting import Exporter
 from stoker.flows.exposure import check_exposure
+from stoker.flows.failing import tell_failure
 from stoker.flows.gating import Gatekeeper
 from stoker.flows.history import History
 from stoker.flows.identity import IdentityCheck
@@ -100,6 +101,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         in_flight=lambda service: door.serving.in_flight(service), heard_at=lambda service: door.serving.heard_at(service),
         read_counters=prober.read_counters, keep_start=_keeper(history),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
+        tell_failure=tell_failure,
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
