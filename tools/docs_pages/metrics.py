@@ -13,6 +13,7 @@ from stoker.records.alerting import AlertRule, RecordingRule
 from stoker.watch.alerts import expression_of, load_alerts
 from stoker.watch.engine_series import ENGINE_SERIES
 from stoker.watch.families.engines import engine_families
+from stoker.watch.families.judged import judged_families
 from stoker.watch.families.machine import MachineSeen, machine_families
 from stoker.watch.families.services import service_families
 from stoker.watch.prometheus.durations import say_duration
@@ -61,8 +62,8 @@ def pages() -> dict[str, str]:
 def all_families() -> list[Metric]:
     """Returns every family that the daemon tells, without values."""
     gateway = GatewayMetrics(list, "0")
-    Meter(lambda record: None, gateway.registry)
-    own = (engine_families(()), machine_families(MachineSeen()), service_families(()))
+    Meter(lambda record, left: None, gateway.registry)
+    own = (engine_families(()), machine_families(MachineSeen()), service_families(()), judged_families((), {}))
     return sorted([*gateway.registry.collect(), *(one for part in own for one in part)], key=lambda family: family.name)
 
 

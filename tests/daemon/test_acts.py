@@ -1,0 +1,157 @@
+"""What `[watch.act]` does in a real daemon: through the gate, within bounds, and told with its reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from home import Home, wait_for
+from stoker.config import demo_model
+from stoker.records import State
+from stoker.records.watching import Acted
+from stoker.store.watch import Batch, read_acts_since, write_batch
+from useless_drafts import write_useless_gguf
+
+WATCH = "[watch]\nevery_s = 1.0\n{more}\n[watch.act]\n{acts}\n"
+CANARIES = "canary_every_s = 1.0\ncanary_quiet_s = 0.0"
+SERVICE = '[service.coder]\nmodel = "{model}"\nspeculation = "draft"\ndraft = "{draft}"\ngate = []\nreasoning = "off"\n'
+LIMITS = "restart_window_s = 3600"
+DRAFT = Path(demo_model()).with_name("stoker-demo-draft-Q8_0.gguf")
+
+
+def kill_twice(home: Home, name: str) -> None:
+    """Kills a service's engine twice, which is an alert by itself."""
+    for _ in range(2):
+        home.await_state(name, State.READY)
+        pid, before = home.service(name).pid, home.service(name).restarts
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        wait_for("a restart", lambda before=before: home.service(name).restarts > before)  # type: ignore[misc]
+
+
+def acts(home: Home, count: int) -> list[Acted]:
+    """What was done, the first first, once it is so much."""
+    file = home.paths.watch_database
+    done = wait_for("an act", lambda: found if len(found := read_acts_since(file, 0.0)) >= count else None)
+    return list(reversed(done))
+
+
+def told(home: Home, *words: str) -> list[dict[str, Any]]:
+    """The acts that a verb tells."""
+    found: list[dict[str, Any]] = json.loads(home.run(*words, "--json", code=None).stdout)["acts"]
+    return found
+
+
+def test_a_real_engine_is_started_anew_and_everybody_who_asks_learns_why(home: Home) -> None:
+    home.configure(WATCH.format(more="", acts='service-restarted = "restart"'), limits=LIMITS)
+    home.run("up")
+    kill_twice(home, "demo")
+    (done,) = acts(home, 1)
+    assert (done.alert, done.about, done.act, done.why) == (
+        "service-restarted",
+        "demo",
+        "restart",
+        "it was restarted 2 times",
+    )
+    assert done.outcome == "it is restarted, once its requests have ended and its memory is back"
+    wait_for("the third restart", lambda: home.service("demo").restarts == 3)
+    home.await_state("demo", State.READY)
+    assert home.run("ask", "Who are you?", "--max-tokens", "8").stdout
+    assert told(home, "alerts")[0]["outcome"] == told(home, "history", "demo")[0]["outcome"] == done.outcome
+    assert "restart for service-restarted" in home.run("alerts", code=None).stdout
+    log = home.paths.daemon_log.read_text()
+    assert "alert=service-restarted service=demo act=restart" in log
+    # Its start went by the memory's gate, as every start does, and says for what it was.
+    assert "demo dies and is started again" in log
+
+
+def test_speculation_is_switched_off_and_the_engine_serves_on_without_drafts(home: Home) -> None:
+    home.configure(WATCH.format(more="", acts='service-restarted = "speculation off"'), limits=LIMITS)
+    home.paths.config.write_text(home.paths.config.read_text() + SERVICE.format(model=demo_model(), draft=DRAFT))
+    home.run("up", "coder")
+    before = home.service("coder").plan_id
+    kill_twice(home, "coder")
+    (done,) = acts(home, 1)
+    assert done.outcome == "it is started anew without speculation"
+    wait_for("another plan", lambda: home.service("coder").plan_id != before)
+    pid = home.await_state("coder", State.READY).pid
+    words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    assert b"--model" in words and b"--spec" not in words
+    assert home.run("ask", "Who are you?", "--max-tokens", "8").stdout
+
+
+def test_a_draft_that_went_bad_is_found_while_nobody_asks_and_the_plan_before_it_comes_back(
+    home: Home, tmp_path: Path
+) -> None:
+    spoilt = tmp_path / "other-draft.gguf"
+    shutil.copyfile(DRAFT, spoilt)
+    watch = WATCH.format(more=CANARIES, acts='canary-drafts-worse = "rollback"')
+
+    def up_with(draft: Path) -> str:
+        home.configure(watch, limits=LIMITS)
+        home.paths.config.write_text(home.paths.config.read_text() + SERVICE.format(model=demo_model(), draft=draft))
+        home.run("up", "coder")
+        return home.service("coder").plan_id
+
+    def rounds() -> int:
+        return home.paths.daemon_log.read_text().count("service=coder canary ttft_s=")
+
+    good = up_with(DRAFT)
+    bad = up_with(spoilt)
+    assert good != bad
+    already = rounds()
+    wait_for("rounds that are learnt", lambda: rounds() >= already + 4)
+    write_useless_gguf(DRAFT, tmp_path / "useless.gguf")
+    (tmp_path / "useless.gguf").replace(spoilt)  # under the running engine's feet
+    pid = home.service("coder").pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)  # its next start reads the file again
+    (done,) = acts(home, 1)
+    assert (done.alert, done.act, done.about) == ("canary-drafts-worse", "rollback", "coder")
+    assert "of the drafts were accepted for the same prompts" in done.why
+    wait_for("the plan before", lambda: home.service("coder").plan_id == good)
+    home.await_state("coder", State.READY)
+    already = rounds()
+    wait_for("a round by the plan before", lambda: rounds() > already)
+    canary = next(one.canary for one in home.daemon.watch().services)
+    assert canary is not None and (canary.accept_rate or 0) > 0.3
+
+
+def test_one_fault_with_two_alerts_has_one_act(home: Home) -> None:
+    both = 'canary-unanswered = "restart"\nservice-restarted = "stop"'
+    home.configure(WATCH.format(more=CANARIES, acts=both), limits=LIMITS)
+    home.add_fake("lost", refuses=True)
+    home.run("up", "lost")
+    (first,) = acts(home, 1)
+    assert (first.alert, first.act) == ("canary-unanswered", "restart")
+    assert "it answered HTTP 500" in first.why
+    home.await_state("lost", State.READY)
+    os.kill(home.service("lost").pid or 0, signal.SIGKILL)
+    held = acts(home, 2)[1]
+    assert (held.alert, held.act) == ("service-restarted", "stop")
+    assert held.outcome == (
+        "nothing: restart was done for canary-unanswered 0 minutes ago, and has 900 s to help (watch.act_hold_off_s)"
+    )
+    home.await_state("lost", State.READY)
+
+
+def test_what_did_not_help_so_often_today_is_left_alone_also_by_the_next_daemon(home: Home) -> None:
+    home.configure(WATCH.format(more="act_hold_off_s = 0.0", acts='service-restarted = "restart"'), limits=LIMITS)
+    home.add_fake("brief")
+    home.run("up", "brief")
+    home.kill_daemon()
+    now = time.time()
+    former = [
+        Acted(now - age, "service-restarted", "brief", "restart", False, "so it was", "it is restarted") for age in range(3)
+    ]
+    write_batch(home.paths.watch_database, Batch({}, acts=former))
+    home.run("up", "brief")
+    kill_twice(home, "brief")
+    last = acts(home, 4)[-1]
+    assert last.outcome == "nothing: that was done 3 times within a day, and it did not help"
+    assert home.await_state("brief", State.READY).restarts == 2
