@@ -22,8 +22,8 @@ from stoker.watch.table import alerts_by_id
 NOTE = "<!-- Written by tools/make_docs.py from the collectors in src/stoker. -->"
 ALERTS_NOTE = "<!-- Written by tools/make_docs.py from src/stoker/watch/data/alerts.toml. -->"
 METRICS = """\
-`GET /metrics` of the daemon, with the owner's key or the control API's, answers in Prometheus's text form, or in
-OpenMetrics where that is asked for. Units are base units: seconds, bytes, hertz, watts, shares from 0 to 1. Labels
+`GET /metrics` of the daemon, with a key for metrics (`stoker keys add NAME --metrics`) or the owner's, answers in
+Prometheus's text form, or in OpenMetrics where that is asked for. Units are base units: seconds, bytes, hertz, watts, shares from 0 to 1. Labels
 are few: a service, an engine, a GPU, a status, a state. What is not known is not there, and never 0.
 `/metrics?engine=SERVICE` passes on what that service's engine says, under its own names and unchanged.
 
@@ -43,7 +43,8 @@ One table for the alerts of the daemon and for Prometheus's rules (`stoker insta
 first here. Each is tested with the real promtool: it fires on its fault, and not on a health that looks like it.
 """
 INSIDE = """\
-These take more than Prometheus is given: what the daemon has learnt of each kind of work, and of each start.
+These take more than Prometheus is given: what the daemon has learnt of each kind of work and of each start, and what it
+asks by itself. `stoker_alert_firing` tells them all the same, and `daemon-judges` passes them on.
 """
 
 

@@ -152,7 +152,7 @@ class SpeculationCheck:
         can_tell = window != WINDOWS[0] and self._faulty is None
         if can_tell and far > max(LEAST_OCTAVE, OTHER * spread):
             usual, is_new = self._now, self._change_kind(seen)
-            return Verdict(OTHER_WORK, f"{why}; {_say_work(usual, seen)}") if is_new else None
+            return Verdict(OTHER_WORK, f"{why}; {_say_work(usual, seen)}", window * SLOT_S) if is_new else None
         is_unsure = max(far, lately) > max(LEAST_OCTAVE, SAME_WORK * spread)
         if is_unsure and window != WINDOWS[-1] and self._faulty is None:
             return None
