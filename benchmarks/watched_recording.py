@@ -2,9 +2,9 @@
 
     python -m benchmarks.watched_recording --write benchmarks/recorded
 
-llama.cpp with the bundled model and its draft, looked at twice a second; in a replay each look stands for 15 s, so that two
-hours of work take four minutes to record. What is real is how much of the drafts is accepted, how that scatters between
-requests, and when the engine counts; only time is longer.
+llama.cpp with the bundled model and its draft, looked at four times a second; in a replay each look stands for 15 s, so
+that four hours of work take four minutes to record. What is real is how much of the drafts is accepted, how that
+scatters between requests, and when the engine counts; only time is longer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from stoker.watch.samples import EngineSample
 RECORDED = Path(__file__).parent / "recorded"
 FIELDS = ("running", "generated", "prompted", "drafted", "accepted", "steps")
 COUNTERS = FIELDS[1:]
-LOOK_S, STANDS_FOR_S = 0.5, 15.0
+LOOK_S, STANDS_FOR_S = 0.25, 15.0
 READY_LIMIT_S = 60.0
 TEXTS = ROOT / "src" / "stoker" / "bench" / "texts"
 DRAFT = Path(demo_model()).with_name("stoker-demo-draft-Q8_0.gguf")
@@ -49,7 +49,7 @@ class Work(NamedTuple):
     pause_s: float
 
 
-CODE, PROSE = Work("code.txt", 1600, 60, 0.3), Work("prose.txt", 120, 200, 0.3)
+CODE, PROSE = Work("code.txt", 1600, 60, 0.15), Work("prose.txt", 120, 200, 0.15)
 
 
 class Kind(NamedTuple):
@@ -165,7 +165,7 @@ def _rate(before: dict[str, int] | None, now: dict[str, int], gauge: float | Non
 
 
 def main() -> None:
-    """Records, which takes eight minutes."""
+    """Records, which takes four minutes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, default=RECORDED)
     sys.path.insert(0, str(ROOT / "tests"))

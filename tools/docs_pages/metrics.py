@@ -23,9 +23,9 @@ NOTE = "<!-- Written by tools/make_docs.py from the collectors in src/stoker. --
 ALERTS_NOTE = "<!-- Written by tools/make_docs.py from src/stoker/watch/data/alerts.toml. -->"
 METRICS = """\
 `GET /metrics` of the daemon, with a key for metrics (`stoker keys add NAME --metrics`) or the owner's, answers in
-Prometheus's text form, or in OpenMetrics where that is asked for. Units are base units: seconds, bytes, hertz, watts, shares from 0 to 1. Labels
-are few: a service, an engine, a GPU, a status, a state. What is not known is not there, and never 0.
-`/metrics?engine=SERVICE` passes on what that service's engine says, under its own names and unchanged.
+Prometheus's text form, or in OpenMetrics where that is asked for. Units are base units: seconds, bytes, hertz, watts,
+shares from 0 to 1. Labels are few: a service, an engine, a GPU, a status, a state. What is not known is not there, and
+never 0. `/metrics?engine=SERVICE` passes on what that service's engine says, under its own names and unchanged.
 
 An engine is asked at most once a second, for at most 3 s and 4 MiB. What cannot be relied on is told by
 `stoker_engine_metrics_problem` and in the daemon's log: `unreachable`, `too large`, `unknown names` (nothing that
