@@ -131,8 +131,8 @@ class Played:
             self.at_s += 15
             self._drafted, self._accepted = self._drafted + 400, self._accepted + round(400 * rate)
             steps = self._drafted // 3
-            totals = {"generated": steps + self._accepted, "prompted": 5 * steps, "drafted": self._drafted}
-            sample = EngineSample(self.at_s, 1, accepted=self._accepted, steps=steps, work=self.at_s, **totals)
+            totals = (steps + self._accepted, 5 * steps, self._drafted, self._accepted, steps)
+            sample = EngineSample(self.at_s, 1, 0, 0, 0, *totals, work=self.at_s)
             looked = self.watcher.look_at_engine("coder", "eagle", sample, 0.0)
         return next((alert for (alert, _), why in looked.items() if why), None)
 

@@ -155,12 +155,13 @@ class Canaries:
 
         def glance() -> None:
             nonlocal has_come, next_glance
-            if has_come := self._quiet_s() < 0:
+            has_come = self._quiet_s() < 0
+            if has_come:
                 limit.reschedule(loop.time())  # the stream is closed, which ends the work
             else:
                 next_glance = loop.call_later(GLANCE_S, glance)
 
-        next_glance = loop.call_later(GLANCE_S, glance)
+        next_glance: asyncio.TimerHandle = loop.call_later(GLANCE_S, glance)
         try:
             async with asyncio.timeout(ANSWER_LIMIT_S) as limit:
                 return await answer

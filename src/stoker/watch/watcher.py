@@ -115,7 +115,8 @@ class Watcher:
             checks.pop(service, None)
 
     def _learnt_of(self, service: str) -> Kept:
-        engine, requests, canaries = (checks.get(service) for checks in (self._engines, self._requests, self._canaries))
+        engine, requests = self._engines.get(service), self._requests.get(service)
+        canaries = self._canaries.get(service)
         kept: dict[str, Sequence[Sequence[float]]] = {}
         if engine is not None:
             kept[_name(service, engine.method)] = engine.drafts.keep()
