@@ -47,27 +47,46 @@ def told(home: Home, *words: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_real_engine_is_started_anew_and_everybody_who_asks_learns_why(home: Home) -> None:
-    home.configure(WATCH.format(more="", acts='service-restarted = "restart"'), limits=LIMITS)
-    home.run("up")
-    kill_twice(home, "demo")
+def up_with(home: Home, draft: Path, watch: str) -> str:
+    """Has the real engine serve with a draft; returns the plan's id."""
+    home.configure(watch, limits=LIMITS)
+    home.paths.config.write_text(home.paths.config.read_text() + SERVICE.format(model=demo_model(), draft=draft))
+    home.run("up", "coder")
+    return home.service("coder").plan_id
+
+
+def rounds(home: Home) -> int:
+    """How many rounds of canary prompts were answered."""
+    return home.paths.daemon_log.read_text().count("service=coder canary ttft_s=")
+
+
+def spoil_when_learnt(home: Home, draft: Path) -> None:
+    """Damages a draft's file once canary prompts know what it is worth, and has the engine read it again."""
+    already = rounds(home)
+    wait_for("rounds that are learnt", lambda: rounds(home) >= already + 4)
+    useless = draft.with_suffix(".useless")
+    write_useless_gguf(DRAFT, useless)
+    useless.replace(draft)
+    pid = home.service("coder").pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_real_engine_is_started_anew_and_everybody_who_asks_learns_why(home: Home, tmp_path: Path) -> None:
+    draft = tmp_path / "draft.gguf"
+    shutil.copyfile(DRAFT, draft)
+    up_with(home, draft, WATCH.format(more=CANARIES, acts='canary-drafts-worse = "restart"'))
+    spoil_when_learnt(home, draft)
     (done,) = acts(home, 1)
-    assert (done.alert, done.about, done.act, done.why) == (
-        "service-restarted",
-        "demo",
-        "restart",
-        "it was restarted 2 times",
-    )
+    assert (done.alert, done.about, done.act) == ("canary-drafts-worse", "coder", "restart")
+    assert "of the drafts were accepted for the same prompts of which" in done.why
     assert done.outcome == "it is restarted, once its requests have ended and its memory is back"
-    wait_for("the third restart", lambda: home.service("demo").restarts == 3)
-    home.await_state("demo", State.READY)
+    wait_for("the restart", lambda: home.service("coder").restarts == 2)  # the first was for the kill
+    home.await_state("coder", State.READY)
     assert home.run("ask", "Who are you?", "--max-tokens", "8").stdout
-    assert told(home, "alerts")[0]["outcome"] == told(home, "history", "demo")[0]["outcome"] == done.outcome
-    assert "restart for service-restarted" in home.run("alerts", code=None).stdout
-    log = home.paths.daemon_log.read_text()
-    assert "alert=service-restarted service=demo act=restart" in log
-    # Its start went by the memory's gate, as every start does, and says for what it was.
-    assert "demo dies and is started again" in log
+    assert told(home, "alerts")[0]["outcome"] == told(home, "history", "coder")[0]["outcome"] == done.outcome
+    assert "restart for canary-drafts-worse" in home.run("alerts", code=None).stdout
+    assert "alert=canary-drafts-worse service=coder act=restart" in home.paths.daemon_log.read_text()
 
 
 def test_speculation_is_switched_off_and_the_engine_serves_on_without_drafts(home: Home) -> None:
@@ -88,36 +107,17 @@ def test_speculation_is_switched_off_and_the_engine_serves_on_without_drafts(hom
 def test_a_draft_that_went_bad_is_found_while_nobody_asks_and_the_plan_before_it_comes_back(
     home: Home, tmp_path: Path
 ) -> None:
-    spoilt = tmp_path / "other-draft.gguf"
-    shutil.copyfile(DRAFT, spoilt)
-    watch = WATCH.format(more=CANARIES, acts='canary-drafts-worse = "rollback"')
-
-    def up_with(draft: Path) -> str:
-        home.configure(watch, limits=LIMITS)
-        home.paths.config.write_text(home.paths.config.read_text() + SERVICE.format(model=demo_model(), draft=draft))
-        home.run("up", "coder")
-        return home.service("coder").plan_id
-
-    def rounds() -> int:
-        return home.paths.daemon_log.read_text().count("service=coder canary ttft_s=")
-
-    good = up_with(DRAFT)
-    bad = up_with(spoilt)
-    assert good != bad
-    already = rounds()
-    wait_for("rounds that are learnt", lambda: rounds() >= already + 4)
-    write_useless_gguf(DRAFT, tmp_path / "useless.gguf")
-    (tmp_path / "useless.gguf").replace(spoilt)  # under the running engine's feet
-    pid = home.service("coder").pid
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)  # its next start reads the file again
+    draft, watch = tmp_path / "draft.gguf", WATCH.format(more=CANARIES, acts='canary-drafts-worse = "rollback"')
+    shutil.copyfile(DRAFT, draft)
+    good = up_with(home, DRAFT, watch)
+    assert up_with(home, draft, watch) != good
+    spoil_when_learnt(home, draft)
     (done,) = acts(home, 1)
     assert (done.alert, done.act, done.about) == ("canary-drafts-worse", "rollback", "coder")
-    assert "of the drafts were accepted for the same prompts" in done.why
     wait_for("the plan before", lambda: home.service("coder").plan_id == good)
     home.await_state("coder", State.READY)
-    already = rounds()
-    wait_for("a round by the plan before", lambda: rounds() > already)
+    already = rounds(home)
+    wait_for("a round by the plan before", lambda: rounds(home) > already)
     canary = next(one.canary for one in home.daemon.watch().services)
     assert canary is not None and (canary.accept_rate or 0) > 0.3
 
@@ -130,8 +130,10 @@ def test_one_fault_with_two_alerts_has_one_act(home: Home) -> None:
     (first,) = acts(home, 1)
     assert (first.alert, first.act) == ("canary-unanswered", "restart")
     assert "it answered HTTP 500" in first.why
-    home.await_state("lost", State.READY)
-    os.kill(home.service("lost").pid or 0, signal.SIGKILL)
+    wait_for("the restart", lambda: home.service("lost").restarts == 1)
+    pid = home.await_state("lost", State.READY).pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
     held = acts(home, 2)[1]
     assert (held.alert, held.act) == ("service-restarted", "stop")
     assert held.outcome == (

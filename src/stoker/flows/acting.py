@@ -113,6 +113,8 @@ class Acts:
             await self._rollback(service)
         elif act == "speculation off":
             await self._supervisor.start(await self._plan(self._wish_without_drafts(service)), why)
+        elif owner.service.state is not State.READY:
+            raise Refused(f"{service} is {owner.service.state} just now, and its engine a new one anyway")
         else:
             owner.post(RestartAsked(now, why))
             await owner.await_handled()
