@@ -2,8 +2,8 @@
 
     python -m benchmarks.watched_recording --write benchmarks/recorded
 
-llama.cpp with the bundled model and its draft, looked at four times a second; in a replay each look stands for 15 s, so
-that four hours of work take four minutes to record. What is real is how much of the drafts is accepted, how that
+llama.cpp with the bundled model and its draft, looked at five times a second; in a replay each look stands for 15 s, so
+that three hours of work take three minutes to record. What is real is how much of the drafts is accepted, how that
 scatters between requests, and when the engine counts; only time is longer.
 """
 
@@ -34,7 +34,7 @@ from stoker.watch.samples import EngineSample
 RECORDED = Path(__file__).parent / "recorded"
 FIELDS = ("running", "generated", "prompted", "drafted", "accepted", "steps")
 COUNTERS = FIELDS[1:]
-LOOK_S, STANDS_FOR_S = 0.25, 15.0
+LOOK_S, STANDS_FOR_S = 0.2, 15.0
 READY_LIMIT_S = 60.0
 TEXTS = ROOT / "src" / "stoker" / "bench" / "texts"
 DRAFT = Path(demo_model()).with_name("stoker-demo-draft-Q8_0.gguf")
@@ -60,7 +60,7 @@ class Kind(NamedTuple):
     looks: int
 
 
-KINDS = {"usual": Kind(CODE, True, 600), "useless": Kind(CODE, False, 160), "other-work": Kind(PROSE, True, 160)}
+KINDS = {"usual": Kind(CODE, True, 540), "useless": Kind(CODE, False, 100), "other-work": Kind(PROSE, True, 100)}
 
 
 @contextmanager
@@ -165,7 +165,7 @@ def _rate(before: dict[str, int] | None, now: dict[str, int], gauge: float | Non
 
 
 def main() -> None:
-    """Records, which takes four minutes."""
+    """Records, which takes three minutes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, default=RECORDED)
     sys.path.insert(0, str(ROOT / "tests"))
