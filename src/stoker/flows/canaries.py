@@ -29,6 +29,7 @@ from stoker.watch.watcher import Watcher
 LOOK_S, GLANCE_S = 1.0, 0.1
 AGAIN_S = 60.0  # until the next round where the last one was odd, or too few were seen
 ANSWER_LIMIT_S, PAGE_LIMIT_S, COUNTED_LIMIT_S = 120.0, 3.0, 3.0
+LOOKS_AFTER = 2  # the page of the first may have been read while the last words were written
 EXTRA_TOKENS = 2  # an engine may count the end of an answer, or the first token twice
 logger = logging.getLogger("stoker.watch")
 
@@ -48,7 +49,7 @@ class Canaries:
         self._supervisor, self._tools, self._prober, self._watcher = supervisor, tools, prober, watcher
         self._busy_s = float("-inf")  # on the event loop's clock
         self._asked_s: dict[str, float] = {}
-        self._asked_since: set[str] = set()
+        self._looks_left: dict[str, int] = {}
         self._now: str | None = None
 
     async def run(self) -> None:
@@ -64,11 +65,11 @@ class Canaries:
                 self._asked_s[owner.plan.service] = time.monotonic()
 
     def took_part(self, service: str) -> bool:
-        """Tells whether a service was asked canary prompts since this was asked last, or is now."""
-        was_asked = service in self._asked_since
-        if self._now != service:
-            self._asked_since.discard(service)
-        return was_asked
+        """Tells at each look whether what was counted since the last one may be of canary prompts."""
+        left = self._looks_left.get(service, 0)
+        if left and self._now != service:
+            self._looks_left[service] = left - 1
+        return left > 0
 
     def view(self, owner: ServiceOwner) -> CanaryView | None:
         """Returns the last round of a service; None where there was none."""
@@ -115,7 +116,7 @@ class Canaries:
         """Asks one service a round, if nobody comes in between."""
         name, check = owner.plan.service, self._check(owner)
         self._now = name
-        self._asked_since.add(name)
+        self._looks_left[name] = LOOKS_AFTER
         try:
             one = await self._round(owner)
         except SomebodyAsks:
