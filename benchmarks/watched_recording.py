@@ -2,9 +2,9 @@
 
     python -m benchmarks.watched_recording --write benchmarks/recorded
 
-llama.cpp with the bundled model and its draft, looked at five times a second; in a replay each look stands for 15 s, so
-that three hours of work take three minutes to record. What is real is how much of the drafts is accepted, how that
-scatters between requests, and when the engine counts; only time is longer.
+llama.cpp with the bundled model and its draft, asked one request after the other and looked at after each, and now and then
+in between; in a replay each look stands for 15 s, so that hours of work take minutes to record, on a busy machine too. What
+is real is how much of the drafts is accepted, and how that scatters between requests; time is not.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +32,7 @@ from stoker.watch.samples import EngineSample
 RECORDED = Path(__file__).parent / "recorded"
 FIELDS = ("running", "generated", "prompted", "drafted", "accepted", "steps")
 COUNTERS = FIELDS[1:]
-LOOK_S, STANDS_FOR_S = 0.2, 15.0
+STANDS_FOR_S, IDLE_SHARE = 15.0, 0.2
 READY_LIMIT_S = 60.0
 TEXTS = ROOT / "src" / "stoker" / "bench" / "texts"
 DRAFT = Path(demo_model()).with_name("stoker-demo-draft-Q8_0.gguf")
@@ -46,10 +44,9 @@ class Work(NamedTuple):
     text: str
     prompt_letters: int
     answer: int
-    pause_s: float
 
 
-CODE, PROSE = Work("code.txt", 1600, 60, 0.15), Work("prose.txt", 120, 200, 0.15)
+CODE, PROSE = Work("code.txt", 400, 44), Work("prose.txt", 60, 110)
 
 
 class Kind(NamedTuple):
@@ -60,7 +57,7 @@ class Kind(NamedTuple):
     looks: int
 
 
-KINDS = {"usual": Kind(CODE, True, 540), "useless": Kind(CODE, False, 100), "other-work": Kind(PROSE, True, 100)}
+KINDS = {"usual": Kind(CODE, True, 700), "useless": Kind(CODE, False, 120), "other-work": Kind(PROSE, True, 120)}
 
 
 @contextmanager
@@ -84,27 +81,15 @@ def _answers(url: str) -> bool:
         return False
 
 
-@contextmanager
-def asked(url: str, work: Work) -> Iterator[None]:
-    """Asks an engine again and again, with pauses, until the end."""
-    text, chance, over = (TEXTS / work.text).read_text(), random.Random(work.text), threading.Event()
-
-    def ask() -> None:
-        with httpx.Client(trust_env=False, timeout=60) as client:
-            while not over.wait(chance.expovariate(1 / work.pause_s)):
-                letters = int(work.prompt_letters * chance.uniform(0.6, 1.5))
-                at = chance.randrange(len(text) - letters)
-                answer = int(work.answer * chance.uniform(0.5, 1.6))
-                body = {"prompt": text[at : at + letters], "max_tokens": answer, "temperature": 0.6, "cache_prompt": False}
-                client.post(f"{url}/v1/completions", json=body).raise_for_status()
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+def ask(client: httpx.Client, work: Work, text: str, chance: random.Random) -> None:
+    """Has a piece of the text gone on with."""
+    letters = int(work.prompt_letters * chance.uniform(0.6, 1.5))
+    at = chance.randrange(len(text) - letters)
+    body = {
+        "prompt": text[at : at + letters], "max_tokens": int(work.answer * chance.uniform(0.5, 1.6)), "temperature": 0.6,
+        "cache_prompt": False, "seed": chance.randrange(2**31),
+    }  # fmt: skip
+    client.post("/v1/completions", json=body).raise_for_status()
 
 
 def record(kind: Kind) -> Iterator[tuple[int | None, ...]]:
@@ -116,11 +101,12 @@ def record(kind: Kind) -> Iterator[tuple[int | None, ...]]:
 
             draft = Path(folder) / "useless.gguf"
             write_useless_gguf(DRAFT, draft)
-        with engine(draft) as url, asked(url, kind.work), httpx.Client(trust_env=False) as client:
-            begun_s = time.monotonic()
-            for number in range(kind.looks):
-                time.sleep(max(0.0, begun_s + number * LOOK_S - time.monotonic()))
-                page = read_page("llamacpp", client.get(f"{url}/metrics").content)
+        text, chance = (TEXTS / kind.work.text).read_text(), random.Random(kind.work.text)
+        with engine(draft) as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
+            for _ in range(kind.looks):
+                if chance.random() > IDLE_SHARE:
+                    ask(client, kind.work, text, chance)
+                page = read_page("llamacpp", client.get("/metrics").content)
                 sample = make_sample(page.values, None, Asked(0.0, 1, 0, None), "")
                 yield tuple(getattr(sample, field) for field in FIELDS)
 
@@ -165,7 +151,7 @@ def _rate(before: dict[str, int] | None, now: dict[str, int], gauge: float | Non
 
 
 def main() -> None:
-    """Records, which takes three minutes."""
+    """Records, which takes some minutes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, default=RECORDED)
     sys.path.insert(0, str(ROOT / "tests"))
