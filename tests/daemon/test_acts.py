@@ -126,7 +126,7 @@ def test_one_fault_with_two_alerts_has_one_act(home: Home) -> None:
     both = 'canary-unanswered = "restart"\nservice-restarted = "stop"'
     home.configure(WATCH.format(more=CANARIES, acts=both), limits=LIMITS)
     home.add_fake("lost", refuses=True)
-    home.run("up", "lost")
+    home.run("up", "lost", code=1)  # it is READY, and refuses the first question too
     (first,) = acts(home, 1)
     assert (first.alert, first.act) == ("canary-unanswered", "restart")
     assert "it answered HTTP 500" in first.why

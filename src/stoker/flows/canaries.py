@@ -153,6 +153,7 @@ class Canaries:
     async def _unless_asked(self, answer: Coroutine[Any, Any, Proof]) -> Proof:
         """Returns the answer; raises SomebodyAsks as soon as somebody does, and StokerError where none comes in time."""
         loop, has_come = asyncio.get_running_loop(), False
+        next_glance: asyncio.TimerHandle | None = None
 
         def glance() -> None:
             nonlocal has_come, next_glance
@@ -162,16 +163,17 @@ class Canaries:
             else:
                 next_glance = loop.call_later(GLANCE_S, glance)
 
-        next_glance: asyncio.TimerHandle = loop.call_later(GLANCE_S, glance)
         try:
             async with asyncio.timeout(ANSWER_LIMIT_S) as limit:
+                glance()
                 return await answer
         except TimeoutError as problem:
             if has_come:
                 raise SomebodyAsks from problem
             raise StokerError(f"it did not end an answer of {TOKENS} tokens within {ANSWER_LIMIT_S:g} s") from problem
         finally:
-            next_glance.cancel()
+            if next_glance is not None:
+                next_glance.cancel()
 
     async def _count(self, owner: ServiceOwner, endpoint: Endpoint) -> EngineSample:
         """Returns what the engine has counted until now; all unknown where it does not say."""
