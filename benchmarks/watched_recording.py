@@ -119,6 +119,11 @@ def write(folder: Path) -> None:
             csv.writer(file, lineterminator="\n").writerows(itertools.chain([FIELDS], record(kind)))
 
 
+def has_recordings() -> bool:
+    """Tells whether everything was recorded here."""
+    return all((RECORDED / f"{name}.csv").exists() for name in KINDS)
+
+
 def read(name: str) -> list[dict[str, int]]:
     """Returns the looks of a recording."""
     with (RECORDED / f"{name}.csv").open() as file:
