@@ -37,6 +37,7 @@ class Script:
     needs: a variable; as long as it is not set, it prints and dies as it is told to, and else it does neither.
     keeps: a file to which it writes the last request's body as it came; it answers 404 where that names another model.
     counts: its answers say how many tokens they are, and its metrics count so many of each.
+    refuses: it answers 500 to all but the proof.
     metrics: a file with what it says at /metrics; as long as there is none it says nothing at all.
     alone: a file that it locks as long as it lives; one that finds it locked says so in the file beside it, with `.two`.
     """
@@ -59,6 +60,7 @@ class Script:
     alone: str | None = None
     counts: int | None = None
     metrics: str | None = None
+    refuses: bool = False
 
 
 def wait_for_file(path: str) -> None:
@@ -103,6 +105,8 @@ class Handler(BaseHTTPRequestHandler):
             self._reply(404, {"error": {"message": f"there is no {body['model']}", "type": "engine"}})
         elif not body.get("stream") and self.script.aborts:
             self._wait_until_left(self.script.aborts)
+        elif self.script.refuses and not is_proof:
+            self._reply(500, {"error": {"message": "it is lost", "type": "engine"}})
         elif self.script.status != 200 and (self.script.headers is None or body["messages"][0]["content"] == "hi"):
             self._reply(self.script.status, {"error": {"message": "the engine refuses", "type": "engine"}})
         else:

@@ -9,7 +9,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from stoker import __version__
@@ -21,6 +21,7 @@ from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.acting import Acts, check_acts
 from stoker.flows.board import Board
+from stoker.flows.canaries import Canaries
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
 from stoker.flows.exporting import Exporter
@@ -109,20 +110,21 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     metrics = GatewayMetrics(supervisor.views, __version__, exporter.prepare, exporter.pass_on)
     metrics.registry.register(exporter)
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
-    keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record: note(record), metrics.registry)
+    keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record, left: note(record, left), metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
     control = Control(paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board)
     acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback)
     watching = Watching(
         paths, config.watch, config.limits.memory_floor_bytes, supervisor, Sampler(exporter, tools), metrics, acts,
-        Notices(config.watch),
+        Notices(config.watch), partial(Canaries, paths, config.watch, supervisor, tools, prober),
     )  # fmt: skip
+    metrics.registry.register(watching)
 
     paces = Paces()
 
-    def note(record: UsageRecord) -> None:
+    def note(record: UsageRecord, left: bool) -> None:
         recorder.note(record)
-        watching.note(record)
+        watching.note(record, left)
         paces.note(record)
 
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
