@@ -160,6 +160,8 @@ from stoker.records.plan import (
     Setting,
     SettingValue,
     SpeculationKind,
+    Tiers,
+    Way,
     Wish,
 )
 from stoker.records.recipe import (
@@ -228,7 +230,6 @@ from stoker.records.tune import (
     Tried,
     TriedWay,
     TuneView,
-    Way,
 )
 from stoker.records.usage import (
     UsageBy,
@@ -294,7 +295,7 @@ __all__ = [
     "ServedModel", "Service", "ServiceView", "Setting", "SettingValue", "Severity", "Sighting", "SpeculationKind",
     "SpeculationSeen", "SpeedView", "Spelling", "SpentPart", "Stage", "StageName", "StageRow", "StageSign",
     "Standing", "Start", "State", "StatusView", "StepOutcome", "StepRun", "Suggestion", "SwitchOutcome", "SwitchView",
-    "Target", "Test", "Timeline", "TimelineView", "TokensRead", "Topic", "Tried", "TriedWay", "TuneView",
+    "Target", "Test", "Tiers", "Timeline", "TimelineView", "TokensRead", "Topic", "Tried", "TriedWay", "TuneView",
     "UninstallView", "UnitAction", "UnitKind", "UnitLaunch", "UsageBy", "UsageLine", "UsageRecord", "UsageView",
     "Verdict", "Verification", "VerifyView", "Way", "Wish", "Workflow", "WorkflowStep", "Written", "say_bytes",
     "say_s", "worst",
