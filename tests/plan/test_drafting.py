@@ -129,7 +129,8 @@ def test_tiers_with_a_gap_or_nothing_in_them_are_refused(tiers: tuple[tuple[int,
 @pytest.mark.parametrize("name", ["draft_steps", "draft_adaptive", "lookup_min"])
 def test_what_nothing_uses_is_refused_and_not_ignored(name: str) -> None:
     with fails(Refused, f"`{name}` is set"):
-        report_of("sglang", QWEN, speculation="off", **{name: 3})
+        changes: dict[str, Any] = {"speculation": "off", name: 3}
+        report_of("sglang", QWEN, **changes)
 
 
 def test_sizes_of_the_engine_are_the_users_and_their_flags_are_not_said_twice() -> None:

@@ -7,9 +7,9 @@ from random import Random
 
 import msgspec
 
-from stoker.records import Sighting, Way
+from stoker.records import Way
 from stoker.tune.choosing import State, choose, most_starts, next_way
-from stoker.tune.families import Size, plan_sizes
+from stoker.tune.families import Family, Size, plan_sizes
 from stoker.tune.guessing import guess_all
 from tune_samples import see, steady
 
@@ -72,20 +72,22 @@ def test_a_size_that_is_faster_by_chance_is_not_taken() -> None:
     assert "no difference between batch_tokens 4096 and batch_tokens 2048" in why
 
 
-def test_in_machines_whose_truth_is_known_a_size_near_the_best_is_found_with_half_of_the_starts() -> None:
+def made_rates(random: Random, family: Family) -> dict[Way, float]:
+    """A machine as they are: more helps up to a point, and beyond it costs a little."""
+    point, width, fall = random.uniform(7.0, 12.0), random.uniform(0.5, 1.5), random.uniform(0.0, 0.03)
+    beyond = {way: math.log2(way.batch_tokens or 1) - point for way in family.ways}
+    return {way: 100 / (1 + math.exp(-far / width)) * math.exp(-fall * max(0.0, far)) for way, far in beyond.items()}
+
+
+def test_in_machines_whose_truth_is_known_a_size_within_3_percent_is_found_with_half_of_the_starts() -> None:
     random, missed = Random(3), 0
     for _ in range(WORLDS):
-        best_at, width = random.uniform(8.0, 15.0), random.uniform(1.5, 6.0)
         family = plan_sizes("batch_tokens", 2048, 8)
-        off = {way: (math.log2(way.batch_tokens or 1) - best_at) / width for way in family.ways}
-        rates = {way: 100 * math.exp(-(far**2) / 2) for way, far in off.items()}
-        state, way = State((family,)), Way(batch_tokens=2048)
-        measured: list[Sighting] = []
-        following: Way | None = way
-        while following is not None:
-            measured.append(see(following, *steady(rates[following])))
-            state = msgspec.structs.replace(state, measured=tuple(measured))
-            following = next_way(state, guess_all(state))
-        assert len(measured) <= most_starts(state)
-        missed += rates[choose(state, way)[0].way] < 0.95 * max(rates.values())
-    assert missed <= 0.1 * WORLDS
+        rates, state = made_rates(random, family), State((family,))
+        way: Way | None = Way(batch_tokens=2048)
+        while way is not None:
+            state = msgspec.structs.replace(state, measured=(*state.measured, see(way, *steady(rates[way]))))
+            way = next_way(state, guess_all(state))
+        assert len(state.measured) <= most_starts(state)
+        missed += rates[choose(state, Way(batch_tokens=2048))[0].way] < 0.97 * max(rates.values())
+    assert missed <= 0.03 * WORLDS

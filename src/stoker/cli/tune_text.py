@@ -67,7 +67,8 @@ class Teller:
 def intention(view: TuneView, asking: Asking) -> Iterator[str]:
     """Returns what a tuning is going to do, before it does it."""
     knob = "how it drafts" if asking.knob == "drafts" else f"its `{asking.knob}`"
-    load = "one request at a time" if asking.concurrency == 1 else f"{asking.concurrency} requests at once"
+    counts = " and ".join(map(str, asking.concurrency))
+    load = "one request at a time" if asking.concurrency == (1,) else f"{counts} requests at once"
     yield f"{view.service} ({view.engine}): {knob}, for {' and '.join(view.contents)}, {load}. Now: {view.present.name}"
     took = "" if view.expected_s is None else f"; about {say_s(view.expected_s)}"
     yield f"{view.why}{took}, {say_s(asking.budget_s)} at most. Whoever uses it is cut off at each start."

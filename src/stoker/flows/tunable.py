@@ -40,6 +40,12 @@ class Tunable(Record, frozen=True):
     refused: tuple[tuple[Way, str], ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def requests(self) -> int:
+        """How many requests the service answers at once, by its plan."""
+        said = (one.value for one in self.plan.settings if one.name == "parallel")
+        return next((value for value in said if isinstance(value, int)), 1)
+
     def wish_for(self, way: Way) -> Wish:
         """Returns the wish for a way; the present one as it is written."""
         if way == self.present:
@@ -84,6 +90,12 @@ def _read_sizes(wish: Wish, plan: Plan, size: Size, concurrency: int) -> Tunable
     if flag is not None:
         raise Refused(f"`{size}` of {wish.name} is said in its own flags ({flag})", next_step=f"say it by `{size}`")
     present = _present_size(plan, engine, size)
+    if present is None and size != "batch_tokens":
+        raise Refused(
+            f"the plan of {wish.name} has no `{size}` to begin with",
+            why="without a GPU there are neither graphs nor a share of its memory",
+            next_step="tune another size, or how it drafts",
+        )
     family = plan_sizes(size, present, concurrency)
     return Tunable(wish, plan, (family,), msgspec.structs.replace(Way(), **{size: present}), (size,))
 
@@ -140,7 +152,7 @@ def _possible(families: tuple[Family, ...], engine: Engine, wish: Wish) -> Itera
     """What the table says beside kind and number stands; those two are often left to the plan."""
     kinds = dict.fromkeys(one.kind for one in families if one.kind not in (None, "off"))
     for kind in kinds:
-        extras = {name: getattr(wish, name) for name in DRAFTING if kind in engine.drafting.get(name, ())}
+        extras = {name: getattr(wish, name) or None for name in DRAFTING if kind in engine.drafting.get(name, ())}
         uncounted = Way(**extras | {"kind": kind, "draft_tokens": None})
         if Family((uncounted,), None) in families or uncounted.draft_adaptive or uncounted.draft_tiers:
             yield uncounted

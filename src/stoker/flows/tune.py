@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from stoker.config import Config, Paths
+from stoker.engines import find
 from stoker.errors import StokerError
 from stoker.flows.bench_runs import write_text
 from stoker.flows.bringing import stop_those_up
@@ -28,6 +29,7 @@ from stoker.tune.guessing import guess_all
 from stoker.tune.picture import render_page, render_svg
 from stoker.tune.ratios import band_of
 from stoker.tune.showing import make_view
+from stoker.tune.tiers import with_tiers
 
 LAST_LINES = 12
 PICTURES = {".html": render_page, ".svg": render_svg}
@@ -40,12 +42,12 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
 
     Raises Refused where what is found could not be written down.
     """
-    tunable = read_tunable(service, config, asking.knob, asking.concurrency)
+    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency))
     Writer(config, tunable)
-    state = choosing.State(tunable.families)
+    state = start_state(tunable, asking)
     start_s = expected_start_s(paths, tunable.wish.name)
     most = most_starts(state) + 1
-    measuring_s = most * asking.measure_s * len(asking.contents)
+    measuring_s = most * asking.measure_s * len(asking.cells())
     expected_s = None if start_s is None else most * start_s + measuring_s
     why = f"it would start the service at most {most} times, where trying everything takes {len(state.ways)}"
     if start_s is None:
@@ -55,10 +57,17 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
 
 def tune(paths: Paths, config: Config, service: str | None, asking: Asking, talk: Talk) -> TuneView:
     """Returns what was found, with the best way running and written down; else everything is as it was before."""
-    tunable = read_tunable(service, config, asking.knob, asking.concurrency)
+    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency))
     writer = Writer(config, tunable)
     with hold_run(paths, f"tune {tunable.wish.name}"), ended_as_by_ctrl_c():
         return _Tuning(paths, config, tunable, writer, asking, talk).run()
+
+
+def start_state(tunable: Tunable, asking: Asking) -> choosing.State:
+    """Returns what is known of a service before anything was measured."""
+    loads = tuple(cell.load.concurrency or 1 for cell in asking.cells())
+    tiered = find(tunable.plan.engine).drafting.get("draft_tiers", frozenset())
+    return choosing.State(tunable.families, loads=loads, tiered=tiered)
 
 
 def write_picture(view: TuneView, file: Path) -> None:
@@ -86,7 +95,7 @@ class _Tuning:
         self._paths, self._tunable, self._writer, self._asking, self._talk = paths, tunable, writer, asking, talk
         self._daemon = ensure_daemon(paths)
         self._trier = Trier(paths, config, self._daemon, tunable, asking, talk)
-        self._state = choosing.State(tunable.families)
+        self._state = start_state(tunable, asking)
         self._guesses: dict[Way, Guess] = {}
         self._failures: dict[Way, str] = {}
         self._began_s = time.monotonic()
@@ -143,6 +152,7 @@ class _Tuning:
     def _next(self) -> Way | None:
         if (scout := next_scout(self._state)) is not None:
             return scout
+        self._state = with_tiers(self._state, self._tunable.requests)
         now = guess_all(self._state)
         self._guesses |= now  # what was measured since keeps its last guess
         return next_way(self._state, now)

@@ -60,7 +60,7 @@ class Asking(NamedTuple):
     budget_s: float = 1800.0
     prompt_tokens: int = 512
     new_tokens: int = 256
-    concurrency: int = 1
+    concurrency: tuple[int, ...] = (1,)
     slo: BenchSlo | None = None
     measure_s: float = 60.0
     precision: float = 0.03
@@ -69,8 +69,10 @@ class Asking(NamedTuple):
 
     def cells(self) -> tuple[BenchCell, ...]:
         """Returns what is measured of each way."""
-        load = BenchLoad("closed", self.concurrency)
-        return tuple(BenchCell(self.prompt_tokens, self.new_tokens, 0, load, content) for content in self.contents)
+        loads = [BenchLoad("closed", requests) for requests in self.concurrency]
+        return tuple(
+            BenchCell(self.prompt_tokens, self.new_tokens, 0, load, content) for content in self.contents for load in loads
+        )
 
     def words(self) -> tuple[str, ...]:
         """Returns what says in the store how it was measured."""

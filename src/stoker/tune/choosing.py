@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from statistics import NormalDist
 
-from stoker.records import Record, Sighting, Way
+from stoker.records import Record, Sighting, SpeculationKind, Way
 from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, Family, complexity, scouts
 from stoker.tune.ratios import compare, rate_of
@@ -26,11 +26,17 @@ Guesses = Mapping[Way, Guess]
 
 
 class State(Record, frozen=True):
-    """What is known so far: what was measured, and what did not work."""
+    """What is known so far: what was measured, and what did not work.
+
+    `loads` are the requests at once of each thing that was seen of a way; `tiered` the kinds of drafts for which the engine
+    takes a number of draft tokens by how many requests run.
+    """
 
     families: tuple[Family, ...]
     measured: tuple[Sighting, ...] = ()
     failed: frozenset[Way] = frozenset()
+    loads: tuple[int, ...] = ()
+    tiered: frozenset[SpeculationKind] = frozenset()
 
     def find(self, way: Way) -> Sighting | None:
         """Returns what was measured of a way."""

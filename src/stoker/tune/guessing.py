@@ -12,6 +12,7 @@ from stoker.tune.families import OFF, Family
 from stoker.tune.kin import ADAPTIVE_SD, distance, guess_lookup, guess_tree, moved
 from stoker.tune.ratios import rate_of
 from stoker.tune.sizes import guess_size, places_of
+from stoker.tune.tiers import guess_table
 
 Counted = Sequence[tuple[int, Sighting]]
 
@@ -28,6 +29,9 @@ def _of_family(state: State, family: Family) -> Iterator[tuple[Way, Guess]]:
         yield from _of_sizes(state, family)
     elif plain is None or family.ways == (OFF,):
         return
+    elif family.ways[0].draft_tiers:
+        if (guess := guess_table(state, family.ways[0])) is not None:
+            yield family.ways[0], guess
     elif own := _counted(state, family):
         yield from ((way, _chain(way, plain, own)) for way in family.ways)
     elif family.kind == "ngram":
@@ -95,5 +99,5 @@ def _of_sizes(state: State, family: Family) -> Iterator[tuple[Way, Guess]]:
     least_failed = min((places[way] for way in state.failed if way in places), default=math.inf)
     step = max(measured, default=0.0) + 1.0 if is_share else math.inf
     for way, place in places.items():
-        if measured and place < least_failed and place <= step:
+        if measured and place not in measured and place < least_failed and place <= step:
             yield way, guess_size(place, measured)

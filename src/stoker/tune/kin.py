@@ -19,7 +19,9 @@ from stoker.tune.curve import Guess, guess_rate, length_of, log_rate
 TRIES = 0.5
 # Which part of what a draft token costs is verifying it, and not drafting it: much for a mixture, little for a dense model.
 VERIFY, VERIFY_LEAST, VERIFY_MOST = 0.25, 0.05, 0.5
-TREE_SD, LOOKUP_SD, ADAPTIVE_SD = 0.12, 0.12, 0.08
+TREE_SD, ADAPTIVE_SD = 0.12, 0.08
+# How much more or less another lookup length may find, as the standard deviation of a logarithm; twice that, two lengths on.
+FOUND_SD = 0.5
 # How much of what is off for a measured way is off for one that differs from it by a factor of two in one number.
 ALIKE = 0.7
 Counted = Sequence[tuple[int, Seen]]
@@ -54,7 +56,9 @@ def guess_lookup(way: Way, plain: Seen, relative: Way, found: Counted) -> Guess:
     if way.draft_tokens is None or not found:
         raise ValueError("a lookup that is not counted tells of no other")
     guess = guess_rate(way.draft_tokens, "ngram", plain, found)
-    return Guess(guess.mean, math.hypot(guess.sd, LOOKUP_SD * (1 + _apart(way.lookup_min, relative.lookup_min))))
+    length = length_of("ngram", max(found, key=lambda one: one[0])[1], way.draft_tokens)
+    found_sd = FOUND_SD * (1 + _apart(way.lookup_min, relative.lookup_min)) * (length - 1.0) / length
+    return Guess(guess.mean, math.hypot(guess.sd, found_sd))
 
 
 def moved(way: Way, guess: Guess, known: Sequence[tuple[Way, float, Guess]]) -> Guess:

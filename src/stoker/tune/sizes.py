@@ -33,7 +33,7 @@ def guess_size(place: float, measured: Mapping[float, float]) -> Guess:
 def places_of(values: Sequence[float | None], is_share: bool) -> list[float]:
     """Returns where sizes stand: factors of two, or steps of the memory; what the engine chooses stands in the middle."""
     known = [one for one in values if one is not None]
-    found = [value / SHARE_STEP if is_share else math.log2(value) for value in known]
+    found = [round(value / SHARE_STEP, 6) if is_share else math.log2(value) for value in known]
     middle = (min(found) + max(found)) / 2 if found else 0.0
     spots = iter(found)
     return [middle if one is None else next(spots) for one in values]

@@ -56,7 +56,10 @@ KNOBS = ("drafts", "parallel", "batch_tokens", "graph_batch", "memory_share")
 @click.option("--precision", type=share, default="3%", metavar="SHARE", help="Or until it is as precise as this. [3%]")
 @click.option("--pp", type=tokens, default="512", metavar="N", help="Tokens of the prompt. [512]")
 @click.option("--tg", type=tokens, default="256", metavar="N", help="New tokens to be generated. [256]")
-@click.option("--concurrency", type=click.IntRange(1, 4096), help="Requests at once. [1, for throughput and goodput 8]")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 4096), multiple=True,
+    help="Requests at once; several, and it shall be fast at each. [1, for throughput and goodput 8]",
+)  # fmt: skip
 @click.option("--slo", "limits", type=slo, metavar="LIMITS", help="For goodput: ttft=500ms,itl=50ms,e2e=10s.")
 @click.option("--seed", type=int, default=1, help="The same seed asks the same prompts. [1]")
 @click.option("--fresh", is_flag=True, help="Measure what was measured today again.")
@@ -103,11 +106,12 @@ def _asking(asked: dict[str, Any]) -> Asking:
         raise click.UsageError("sizes are for many requests together: leave --objective out, or say throughput or goodput")
     objective: Objective = asked["objective"] or ("throughput" if sizes else "single")
     alone = objective == "single"
-    if alone and asked["concurrency"] not in (None, 1):
+    if alone and asked["concurrency"] not in ((), (1,)):
         raise click.UsageError("--concurrency is for --objective throughput or goodput: single is one request at a time")
+    concurrency = tuple(dict.fromkeys(asked["concurrency"])) or ((1,) if alone else (MANY,))
     return Asking(
         knob=asked["knob"], objective=objective, contents=tuple(dict.fromkeys(asked["contents"])) or ("prose",),
         budget_s=asked["budget_s"], prompt_tokens=asked["pp"], new_tokens=asked["tg"],
-        concurrency=asked["concurrency"] or (1 if alone else MANY), slo=asked["limits"], measure_s=asked["measure_s"],
+        concurrency=concurrency, slo=asked["limits"], measure_s=asked["measure_s"],
         precision=asked["precision"], seed=asked["seed"], fresh=asked["fresh"],
     )  # fmt: skip
