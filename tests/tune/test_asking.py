@@ -17,8 +17,14 @@ TABLE = f'[service.coder]\nmodel = "{DEMO}"\nspeculation = "off"\n'
 QUESTION = "Begin? [Y/n]: "
 
 
-@pytest.mark.parametrize("words", [("coder",), ()])
-def test_whoever_says_no_in_a_terminal_finds_everything_as_it_was(home: Home, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("words", "service", "starts", "measuring"),
+    [(("coder",), "coder", 4, "40.0 s"), ((), "demo", 8, "1 min 20 s")],
+    ids=["named", "nobody named it"],
+)
+def test_whoever_says_no_in_a_terminal_finds_everything_as_it_was(
+    home: Home, words: tuple[str, ...], service: str, starts: int, measuring: str
+) -> None:
     home.configure(TABLE)
     argv = [sys.executable, "-m", "stoker", "tune", *words, "--measure", "10s"]
     ours, theirs = pty.openpty()
@@ -30,9 +36,9 @@ def test_whoever_says_no_in_a_terminal_finds_everything_as_it_was(home: Home, wo
         assert process.wait(LIMIT_S) == 1
     os.close(ours)
     text = " ".join((said + rest).split())
-    assert "coder (llamacpp): how it drafts, for prose, one request at a time. Now: off" in text
-    assert "at most 4 times" in text
-    assert "measuring takes up to 40.0 s" in text
+    assert f"{service} (llamacpp): how it drafts, for prose, one request at a time. Now: off" in text
+    assert f"at most {starts} times" in text
+    assert f"measuring takes up to {measuring}" in text
     assert not home.daemon_answers
 
 

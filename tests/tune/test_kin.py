@@ -117,3 +117,13 @@ def test_the_lookup_most_like_another_tells_of_it() -> None:
     near = see(Way("ngram", 8, lookup_min=2, lookup_max=8), *steady(60.0), lengths=lengths, lengths_by="positions")
     guesses = guess_all(State(VLLM, (off, far, near)))
     assert math.exp(guesses[Way("ngram", 8, lookup_min=3, lookup_max=8)].mean) == pytest.approx(60.0, rel=0.05)
+
+
+def test_llama_cpps_lookup_of_three_tells_of_six_and_nothing_is_guessed_of_its_own() -> None:
+    families = plan_families(find("llamacpp"), None, has_draft_layers=False)
+    three = see(Way("ngram", 32, lookup_min=3), *steady(60.0), lengths=(1.5,) * 32, lengths_by="positions")
+    state = State(families, (see(OFF, *steady(30.0)), see(Way("ngram"), *steady(31.0)), three))
+    guesses = guess_all(state)
+    assert set(guesses) == {way for family in families for way in family.ways} - {one.way for one in state.measured}
+    unknown = State(families, (see(OFF, *steady(30.0)), three))
+    assert Way("ngram") not in guess_all(unknown)

@@ -21,7 +21,7 @@ from stoker.store.services import read_saved
 from stoker.tune.choosing import ALIKE
 from support import DEMO, DEMO_DRAFT
 
-QUICK = ("--pp", "64", "--tg", "48", "--measure", "2s", "--precision", "20%")
+QUICK = ("--pp", "64", "--tg", "48", "--measure", "1s", "--precision", "20%")
 LOOKUPS = ("ngram", "ngram 32 after 3")  # as llama.cpp has it, and what tells of the other lengths
 OFF = f"""
 # the demo model, as a service of ours
@@ -232,7 +232,7 @@ def test_the_demo_is_tuned_and_nothing_is_written_since_no_table_is_its_own(home
     page = home.folder / "tuning.html"
     said = home.run("tune", "--yes", *QUICK, "--content", "code", "-o", str(page)).stdout
     assert said.startswith("demo (llamacpp): how it drafts, for code, one request at a time. Now: ")
-    assert len([line for line in said.splitlines() if line.startswith("off: ")]) == 1, "a line for each way"
+    assert len([line for line in said.splitlines() if line.startswith("off: ") and "of at most" in line]) == 1
     assert "<svg" in page.read_text()
     assert "not written" in said or "nothing was changed" in said
     assert "●" in said
@@ -248,7 +248,7 @@ def test_wrong_use_is_said_before_anything_starts(home: Home) -> None:
         assert home.run("tune", *words.split(), code=2).stderr
     nobody = home.run("tune", code=2)
     assert "nobody named it" in nobody.stderr
-    assert "stoker tune coder" in nobody.stderr
+    assert "stoker tune demo" in nobody.stderr
     for size in ("memory_share", "graph_batch"):
         assert f"`{size}`" in home.run("tune", "coder", "--knob", size, code=3).stderr
     home.configure(f'[service.x]\nmodel = "{DEMO}"\nspeculation = """off"""\n')
@@ -266,9 +266,8 @@ def test_a_lookup_that_the_table_says_is_known_as_such_and_tells_of_the_others(h
     assert name_of(view["present"]) == "ngram 16 after 3"
     assert ways["ngram 16 after 3"]["tried"] == ways["ngram 32 after 3"]["tried"] == "measured"
     assert ways["ngram 16 after 3"]["accept_length"] > 1
-    assert all(
-        ways[name]["predicted"] for name in ways if name.startswith("ngram") and name not in (LOOKUPS[0], "ngram 16 after 3")
-    )
+    known = {LOOKUPS[0], LOOKUPS[1], "ngram 16 after 3"}
+    assert all(ways[name]["predicted"] for name in ways if name.startswith("ngram") and name not in known)
     table = coder_table(home)
     assert {name: table[name] for name in view["chosen"] if name in table} == {
         name: value for name, value in view["chosen"].items() if value is not None and name != "kind"
@@ -288,14 +287,14 @@ def test_requests_at_once_are_tuned_by_throughput_and_only_that_key_is_written(h
     assert coder_table(home) == tomllib.loads(text)["service"]["coder"] | {"parallel": chosen}
 
 
-def test_a_size_that_does_not_start_is_a_result_and_no_larger_one_is_tried(home: Home) -> None:
+def test_a_size_that_does_not_start_is_a_result_and_is_not_chosen(home: Home) -> None:
     crash = 'if int(dict(zip(words, words[1:]))["--parallel"]) >= 4: sys.exit("CUDA error: out of memory")'
     server = f'server = "{write_server(home, crash)}"\nparallel = 2\nreasoning'
     configure(home, OFF.replace("reasoning", server))
-    view = home.json("tune", "coder", "--knob", "parallel", "--concurrency", "16", *QUICK)
+    view = home.json("tune", "coder", "--knob", "parallel", "--concurrency", "4", *QUICK)
     ways = by_name(view)
-    assert ways["parallel 16"]["tried"] == "failed"
-    assert "out of memory" in ways["parallel 16"]["why"]
+    assert ways["parallel 4"]["tried"] == "failed"
+    assert "out of memory" in ways["parallel 4"]["why"]
     assert view["chosen"]["parallel"] in (1, 2)
 
 

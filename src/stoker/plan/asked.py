@@ -50,8 +50,8 @@ def sort_wish(wish: Wish, engine: Engine, catalog: Catalog | None) -> Asked:
         flags[real] = Setting(real, said, USER)
     numbers = {name: _number(name, wish, flags, engine) for name in FIELDS}
     asked = Asked({name: one for name, one in numbers.items() if one}, flags | _variables(wish))
-    said: list[object] = [wish.draft, *(getattr(wish, name) for name in DRAFTING)]
-    if asked.drafts_itself and (wish.speculation != "auto" or any(one is not None for one in said)):
+    beside: list[object] = [wish.draft, *(getattr(wish, name) for name in DRAFTING)]
+    if asked.drafts_itself and (wish.speculation != "auto" or any(one is not None for one in beside)):
         raise Refused(
             "the service says twice how to draft: in `flags` and by itself",
             why=f"`speculation` is '{wish.speculation}', and `flags` names {_first(flags)}",

@@ -71,7 +71,7 @@ def _chain(way: Way, plain: Sighting, own: Counted) -> Guess:
 def _of_lookups(state: State, family: Family, plain: Sighting) -> Iterator[tuple[Way, Guess]]:
     """Further lookup lengths, by the one most like them that was measured."""
     others = [(one.ways[0], own) for one in state.families if one.kind == "ngram" and (own := _counted(state, one))]
-    for way in family.ways if others else ():
+    for way in family.ways if others and family.axis else ():  # one that is not counted is tried, or not at all
         relative, own = min(others, key=lambda one: distance(way, one[0]))
         yield way, _each(plain, lambda seen, place: guess_lookup(way, seen, relative, _at(own, place)))  # noqa: B023
 

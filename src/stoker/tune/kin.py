@@ -53,10 +53,9 @@ def _rates(way: Way, lengths: Sequence[float], steps: int) -> list[float]:
 
 def guess_lookup(way: Way, plain: Seen, relative: Way, found: Counted) -> Guess:
     """Returns the rate to expect with another lookup length, from ways with the relative's."""
-    if way.draft_tokens is None or not found:
-        raise ValueError("a lookup that is not counted tells of no other")
-    guess = guess_rate(way.draft_tokens, "ngram", plain, found)
-    length = length_of("ngram", max(found, key=lambda one: one[0])[1], way.draft_tokens)
+    count = way.draft_tokens or 1
+    guess = guess_rate(count, "ngram", plain, found)
+    length = length_of("ngram", max(found, key=lambda one: one[0])[1], count)
     found_sd = FOUND_SD * (1 + _apart(way.lookup_min, relative.lookup_min)) * (length - 1.0) / length
     return Guess(guess.mean, math.hypot(guess.sd, found_sd))
 
