@@ -163,6 +163,7 @@ class Handler(BaseHTTPRequestHandler):
         tempted = {
             "fallback-uncounted": bool(body.get("tools")), "fallback-long": said.prompt_tokens > CONTEXT_TOKENS,
             "fallback-parameter": "top_p" in body, "fallback-timeout": "timeout" in body,
+            "fallback-error": any("tool_calls" in one for one in body["messages"]),
         }  # fmt: skip
         return any(self.lies(name) and is_tempted for name, is_tempted in tempted.items())
 

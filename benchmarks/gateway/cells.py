@@ -28,6 +28,8 @@ CELLS = {
     "32": Load(streams=32, requests=2, tokens=64, ttft_ms=50, itl_ms=20, ramp_s=0.5),
     "256": Load(streams=256, tokens=64, ttft_ms=50, itl_ms=50, ramp_s=1),
     "1000": Load(streams=1000, tokens=48, ttft_ms=50, itl_ms=100, ramp_s=2),
+    # The same once more: a gateway's and a kernel's first crowd pays for sockets and memory that are there afterwards.
+    "256-again": Load(streams=256, tokens=64, ttft_ms=50, itl_ms=50, ramp_s=1),
     "4000": Load(streams=4000, tokens=32, ttft_ms=50, itl_ms=400, ramp_s=4),
     "short": Load(streams=32, requests=40, tokens=1, ttft_ms=1, itl_ms=1),  # the price of a request
     "flood": Load(streams=8, tokens=2000, ttft_ms=1, itl_ms=0),  # flat out

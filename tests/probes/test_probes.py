@@ -75,6 +75,7 @@ LIES = [
     ("same-ids", "tools: parallel", Verdict.FAIL, "the same id"),
     ("fallback-long", "failover: over long", Verdict.FAIL, "answered by the other model"),
     ("fallback-parameter", "failover: bad parameter", Verdict.FAIL, "answered by the other model"),
+    ("fallback-error", "failover: server error", Verdict.FAIL, "answered by the other model"),
     ("fallback-timeout", "failover: time out", Verdict.FAIL, "answered by the other model"),
     ("cut-thoughts-are-whole", "reasoning: too few tokens", Verdict.FAIL, "were not enough"),
     ("thinks-only", "reasoning: enough tokens", Verdict.FAIL, "without an answer"),

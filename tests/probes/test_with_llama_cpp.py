@@ -21,6 +21,7 @@ def test_the_demo_through_the_gateway_is_what_was_seen(demo: Home) -> None:
     assert checks["tools: auto"]["says"] == 'it calls get_weather({"city": "Paris"})'
     assert "get_time was named" in checks["tools: one by name"]["says"]
     assert checks["tools: required"]["verdict"] == "fail"
+    assert "HTTP 500" in checks["failover: server error"]["says"], "else it tempts nobody"
     assert keys(demo.paths).isdisjoint(json.dumps(view).split('"'))
 
 

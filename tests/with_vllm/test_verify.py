@@ -28,7 +28,7 @@ CONFIGURATION = """
 model_list:
   - {{model_name: plain, litellm_params: {{model: openai/plain, api_base: "{plain}/v1", api_key: "{key}"}}}}
   - {{model_name: lama, litellm_params: {{model: openai/lama, api_base: "{lama}/v1", api_key: "{key}"}}}}
-litellm_settings: {{num_retries: 0, fallbacks: [{{plain: [lama]}}]}}
+litellm_settings: {{num_retries: 0, fallbacks: [{{plain: [lama]}}, {{lama: [plain]}}]}}
 """
 pytestmark = pytest.mark.elsewhere(PYTHON != "", "vLLM, which `make test-engines` installs")
 
@@ -66,7 +66,7 @@ def test_vllm_without_parsers_is_what_was_seen_and_the_flags_are_named(vllm: Vll
 
 @pytest.fixture
 def router(vllm: VllmHome, tmp_path: Path) -> Iterator[str]:
-    """LiteLLM with a fallback from vLLM to llama.cpp; its address."""
+    """LiteLLM with a fallback from vLLM to llama.cpp, and back; its address."""
     for name in ("plain", "lama"):
         vllm.bring_up(name)
     key = vllm.paths.engine_key_file.read_text().strip()
@@ -117,6 +117,15 @@ def test_a_fallback_of_litellm_is_found_and_its_cause_and_the_flags_that_mend_it
         "start it with `--enable-auto-tool-choice --tool-call-parser hermes`; and take the fallbacks"
     )
     assert checks["failover: bad parameter"]["verdict"] == "fail"
+
+
+@pytest.mark.elsewhere(LITELLM != "", "LiteLLM, which `make test-engines` installs")
+def test_a_fallback_after_an_error_of_the_server_is_found(vllm: VllmHome, router: str) -> None:
+    engine = ("--engine", str(vllm.service("lama").address), "--engine-key-file", str(vllm.paths.engine_key_file))
+    view = verify(vllm, "--url", router, "--model", "lama", *engine, "--probe", "failover")
+    found = checks_of(view)["failover: server error"]
+    assert found["verdict"] == "fail", unwell(view)
+    assert "under the name plain, because the first returned HTTP 500: Failed to parse tool call" in found["says"]
 
 
 @pytest.mark.elsewhere(LITELLM != "", "LiteLLM, which `make test-engines` installs")

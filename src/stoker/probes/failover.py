@@ -8,7 +8,7 @@ from stoker.probes.kit.findings import Finding
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.temptation import tempt
 from stoker.probes.kit.tool_flags import advise_flags
-from stoker.probes.kit.tools import QUESTION, TOOLS
+from stoker.probes.kit.tools import QUESTION, TOOLS, called
 from stoker.records import Verdict
 
 TOKENS = 16
@@ -40,6 +40,11 @@ async def bad_parameter(ask: Asker) -> Finding:
     return await tempt(ask, [ask.body("Say hello.", TOKENS, {"top_p": 7})], NO_FALLBACK)
 
 
+async def server_error(ask: Asker) -> Finding:
+    """A call of the past whose arguments break off, as models write them now and then: HTTP 500 in llama.cpp b11549."""
+    return await tempt(ask, [ask.body(called('{"city": "Par', "fog"), TOKENS, {})], NO_FALLBACK)
+
+
 async def time_out(ask: Asker) -> Finding:
     """A time limit of a millisecond, which LiteLLM takes from the request; engines do not know it."""
     return await tempt(ask, [ask.body("Say hello.", TOKENS, {"timeout": 0.001})], NO_FALLBACK)
@@ -47,10 +52,10 @@ async def time_out(ask: Asker) -> Finding:
 
 PROBE = Probe(
     name="failover",
-    sends="What an engine may refuse: tools in three ways, an over-long prompt, a senseless parameter, a tiny time limit.",
+    sends="What an engine may refuse: tools in three ways, an over-long prompt, a senseless parameter, a call that breaks off, a tiny time limit.",
     expects="The error of the engine, or an answer that the engine itself has counted.",
     means="What the engine refuses another model answers, and nobody notices: not the model that you serve is in use.",
     mend=NO_FALLBACK,
-    checks=(tool_choice, over_long, bad_parameter, time_out),
-    tokens=5 * TOKENS + 4 * 2,
+    checks=(tool_choice, over_long, bad_parameter, server_error, time_out),
+    tokens=6 * TOKENS + 5 * 2,
 )

@@ -10,7 +10,7 @@ from stoker.probes.kit.findings import Declined, Finding, all_thought, degraded,
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.reply import read_json
 from stoker.probes.kit.tool_flags import advise_flags, has_mark
-from stoker.probes.kit.tools import QUESTION, TOKENS, TOOLS, TWO_QUESTIONS, fault_of, is_same, named
+from stoker.probes.kit.tools import QUESTION, TOKENS, TOOLS, TWO_QUESTIONS, called, fault_of, is_same, named
 
 NOT_FORCED = "the engine does not hold the model to it; `strict`, another template or another engine may"
 RESULT = '{"weather": "violet fog", "degrees": 47}'
@@ -138,12 +138,7 @@ async def _judge_difference(ask: Asker, one: ToolCall, other: ToolCall) -> Findi
 
 async def result(ask: Asker) -> Finding:
     """The result of a tool is taken up in the next answer."""
-    call = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Paris"}'}}
-    turns: list[dict[str, Any]] = [
-        {"role": "user", "content": QUESTION},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call00001", "content": RESULT},
-    ]
+    turns = called('{"city": "Paris"}', RESULT)
     try:
         answer = await ask.chat(turns, max_tokens=TOKENS, tools=TOOLS, tool_choice="none")
     except Declined as no:

@@ -40,6 +40,16 @@ def named(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
 
 
+def called(arguments: str, result: str) -> list[dict[str, Any]]:
+    """Returns the question, the model's call of the weather with these arguments, and what the tool said."""
+    call = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": arguments}}
+    return [
+        {"role": "user", "content": QUESTION},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call00001", "content": result},
+    ]
+
+
 def fault_of(call: ToolCall) -> str:
     """Returns what is wrong with a call in itself; empty where nothing is."""
     if call.name not in NAMES:
