@@ -51,15 +51,3 @@ def find_rule(rule_id: str) -> Rule:
     close = difflib.get_close_matches(rule_id, rules, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else "`stoker rules` lists all"
     raise WrongUse(f"there is no rule `{rule_id}`", next_step=hint)
-
-
-def search_rules(words: str) -> list[Rule]:
-    """Returns the rules that speak of all these words, those that name them in id or title first."""
-    wanted = words.lower().split()
-    found = [rule for rule in load_rules() if all(word in _text(rule) for word in wanted)]
-    return sorted(found, key=lambda rule: -sum(word in f"{rule.id} {rule.title}".lower() for word in wanted))
-
-
-def _text(rule: Rule) -> str:
-    said = (rule.id, rule.title, rule.cause, rule.fix, *rule.signs, *rule.wrong, *(seen.says for seen in rule.evidence))
-    return " ".join(said).lower() + str(rule.when).lower() + str(rule.wrong).lower()
