@@ -25,7 +25,7 @@ from stoker.config import demo_model, find_paths, read_config
 from stoker.flows.down import stop_all, stop_daemon
 from stoker.flows.tunable import read_tunable
 from stoker.flows.tune import tune
-from stoker.flows.tune_trying import Asking, Trier
+from stoker.flows.tune_trying import Asking, Talk, Trier
 from stoker.flows.up import ensure_daemon
 from stoker.records import Sighting, Way
 from stoker.tune.ratios import rate_of
@@ -79,11 +79,12 @@ def compare(engine: str, table: str, asking: Asking) -> Row:
     paths.config.write_text(f"[gateway]\nport = 0\n[service.coder]\n{table}")
     config = read_config(paths.config)
     tunable = read_tunable("coder", config)
-    view = tune(paths, config, "coder", asking, print)
+    talk = Talk(print, print)
+    view = tune(paths, config, "coder", asking, talk)
     if view.chosen is None:
         raise SystemExit(f"{engine}: {view.why}")
     daemon = ensure_daemon(paths)
-    trier, began_s = Trier(paths, config, daemon, tunable, asking, print), time.monotonic()
+    trier, began_s = Trier(paths, config, daemon, tunable, asking, talk), time.monotonic()
     found: dict[Way, Sighting | str] = {way: trier.try_way(way) for family in tunable.families for way in family.ways}
     sweep_s, sweep_starts = time.monotonic() - began_s, trier.starts
     rates = {way: rate_of(one) for way, one in found.items() if isinstance(one, Sighting)}

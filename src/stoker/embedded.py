@@ -25,7 +25,8 @@ def parse_words(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="stoker-embedded", allow_abbrev=False, description=__doc__)
     for switch in ("--model", "--alias", "--host", "--spec-type", "--spec-draft-model", "--reasoning"):
         parser.add_argument(switch)
-    for switch in ("--port", "--ctx-size", "--parallel", "--n-gpu-layers", "--threads", "--spec-draft-n-max"):
+    for switch in ("--port", "--ctx-size", "--parallel", "--n-gpu-layers", "--threads", "--spec-draft-n-max",
+                   "--spec-ngram-simple-size-n", "--spec-ngram-simple-size-m", "--batch-size", "--ubatch-size"):  # fmt: skip
         parser.add_argument(switch, type=int)
     for switch in ("--metrics", "--jinja", "--no-webui"):
         parser.add_argument(switch, action="store_true")
@@ -51,6 +52,8 @@ def make_parameters(options: argparse.Namespace, key: str | None) -> Any:
     _set_if_given(parameters, "n_ctx", options.ctx_size)
     _set_if_given(parameters, "n_parallel", options.parallel)
     _set_if_given(parameters, "n_gpu_layers", options.n_gpu_layers)
+    _set_if_given(parameters, "n_batch", options.batch_size)
+    _set_if_given(parameters, "n_ubatch", options.ubatch_size)
     for threads in (parameters.cpuparams, parameters.cpuparams_batch):
         _set_if_given(threads, "n_threads", options.threads)
     parameters.embedding = options.embeddings
@@ -75,6 +78,8 @@ def _set_speculation(xllamacpp: Any, speculative: Any, options: argparse.Namespa
     if options.spec_draft_model:
         speculative.draft.mparams.path = options.spec_draft_model
     _set_if_given(speculative.draft, "n_max", options.spec_draft_n_max)
+    _set_if_given(speculative.ngram_simple, "size_n", options.spec_ngram_simple_size_n)
+    _set_if_given(speculative.ngram_simple, "size_m", options.spec_ngram_simple_size_m)
     _set_if_given(speculative.draft.cpuparams, "n_threads", options.threads)
     _set_if_given(speculative.draft.cpuparams_batch, "n_threads", options.threads)
 

@@ -133,7 +133,7 @@ def test_a_drafts_memory_is_counted_too() -> None:
             {"speculation": "off", "draft": "d.gguf"},
             ["`draft` is set, but `speculation` is 'off'", "ignored in silence", "set speculation = 'draft'"],
         ),
-        ({"speculation": "ngram", "draft_tokens": 3}, ["`draft_tokens` is set, but `speculation` is 'ngram'"]),
+        ({"speculation": "ngram", "lookup_max": 3}, ["`lookup_max` is set, and llamacpp has nothing like it"]),
         ({"speculation": "draft"}, ["needs `draft`", "Small brings no draft model along", "speculation = 'ngram'"]),
         ({"name": "../../etc/cron.d/x"}, ["'../../etc/cron.d/x' cannot be a service's name", "lower-case letters"]),
         ({"name": ""}, ["'' cannot be a service's name"]),

@@ -8,13 +8,15 @@ from random import Random
 import msgspec
 import pytest
 
+from stoker.engines import find
 from stoker.records import Sighting, Way
-from stoker.tune.choosing import State, choose, guess_all, most_starts, next_scout, next_way
+from stoker.tune.choosing import State, choose, most_starts, next_scout, next_way
 from stoker.tune.families import OFF, plan_families
+from stoker.tune.guessing import guess_all
 from tune_samples import World, see, steady
 
-DRAFT = plan_families("vllm", "draft", has_draft_layers=False)
-LLAMACPP = plan_families("llamacpp", "draft", has_draft_layers=False)
+DRAFT = plan_families(find("vllm"), "draft", has_draft_layers=False)
+LLAMACPP = plan_families(find("llamacpp"), "draft", has_draft_layers=False)
 WORLDS = 300
 NEAR, MOST_MISSED = 0.03, 0.05
 
@@ -56,7 +58,7 @@ def test_all_families_are_scouted_before_anything_else() -> None:
     while (way := next_scout(state)) is not None:
         seen.append(way)
         state = msgspec.structs.replace(state, measured=(*state.measured, see(way, *steady(50.0))))
-    assert seen == [OFF, Way("draft", 8), Way("ngram")]
+    assert seen == [OFF, Way("draft", 8), Way("ngram"), Way("ngram", 32, lookup_min=3)]
 
 
 def test_what_the_service_has_is_no_scout_where_it_drafts_less() -> None:

@@ -7,9 +7,11 @@ from xml.etree import ElementTree as Xml
 import msgspec
 import pytest
 
+from stoker.engines import find
 from stoker.records import TuneView, Way
-from stoker.tune.choosing import State, guess_all
+from stoker.tune.choosing import State
 from stoker.tune.families import OFF, plan_families
+from stoker.tune.guessing import guess_all
 from stoker.tune.picture import HEIGHT, TOP, render_page, render_svg
 from stoker.tune.reading import lengths_from_mean
 from stoker.tune.showing import make_view
@@ -21,7 +23,7 @@ SIX = Way("mtp", 6)
 
 def made_view(**changes: object) -> TuneView:
     """What is known after two starts: the bands of all between them."""
-    families = plan_families("vllm", None, has_draft_layers=True)[:2]
+    families = plan_families(find("vllm"), None, has_draft_layers=True)[:2]
     six = see(SIX, *steady(72.2), lengths=lengths_from_mean(0.56, 6), lengths_by="mean")
     state = State(families, (see(OFF, *steady(35.0)), six))
     return msgspec.structs.replace(make_view("vllm", OFF, state, guess_all(state)), service="coder", **changes)
@@ -58,5 +60,5 @@ def test_what_engines_say_is_text_and_the_page_asks_nobody() -> None:
 
 
 def test_nothing_measured_is_drawn_as_nothing() -> None:
-    families = plan_families("llamacpp", None, has_draft_layers=False)
+    families = plan_families(find("llamacpp"), None, has_draft_layers=False)
     assert drawn(render_svg(make_view("llamacpp", OFF, State(families), {})), "circle") == []

@@ -14,14 +14,15 @@ from stoker.plan.speed.layout import plan_layout
 from stoker.plan.speed.prediction import load_fit
 from stoker.plan.speed.work import Served
 from stoker.records import Seen, Way
-from stoker.tune.choosing import State, guess_all, next_way
+from stoker.tune.choosing import State, next_way
 from stoker.tune.curve import guess_rate
 from stoker.tune.families import OFF, Family
+from stoker.tune.guessing import guess_all
 from stoker.tune.ratios import mean_log
 from stoker.tune.reading import lengths_from_mean
 from tune_samples import GEMMA, OFF_RATE, World, see, steady
 
-MTP = Family("mtp", (1, 2, 3, 4, 5, 6))
+MTP = Family(tuple(Way("mtp", count) for count in range(1, 7)))
 PLAIN = Seen("code", steady(OFF_RATE))
 
 
@@ -29,7 +30,7 @@ def scouted() -> State:
     """What is known of the published sweep after two starts: without drafts, and with six draft tokens."""
     tok_s, accept_rate = GEMMA[6]
     six = see(Way("mtp", 6), *steady(tok_s), lengths=lengths_from_mean(accept_rate, 6), lengths_by="mean")
-    return State((Family("off", (None,)), MTP), (see(OFF, *steady(OFF_RATE)), six))
+    return State((Family((OFF,), None), MTP), (see(OFF, *steady(OFF_RATE)), six))
 
 
 def test_the_published_sweeps_best_is_chosen_from_its_row_of_six() -> None:

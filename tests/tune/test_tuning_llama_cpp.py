@@ -16,12 +16,13 @@ from home import Home
 from lying_program import write_lying_engine
 from stoker.box import LocalBox
 from stoker.facts.machine.memory import read_memory
-from stoker.records import State
+from stoker.records import State, Way
 from stoker.store.services import read_saved
 from stoker.tune.choosing import ALIKE
 from support import DEMO, DEMO_DRAFT
 
-QUICK = ("--pp", "64", "--tg", "48", "--measure", "2s", "--precision", "20%")
+QUICK = ("--pp", "64", "--tg", "48", "--measure", "1s", "--precision", "20%")
+LOOKUPS = ("ngram", "ngram 32 after 3")  # as llama.cpp has it, and what tells of the other lengths
 OFF = f"""
 # the demo model, as a service of ours
 [service.coder]
@@ -83,7 +84,11 @@ def good_plans(home: Home) -> list[str]:
 
 def by_name(view: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The ways of a view by their names."""
-    return {f"{one['way']['kind']} {one['way']['draft_tokens'] or ''}".strip(): one for one in view["ways"]}
+    return {name_of(one["way"]): one for one in view["ways"]}
+
+
+def name_of(way: dict[str, Any]) -> str:
+    return Way(**way).name
 
 
 def test_a_draft_that_cannot_pay_is_found_out_and_rollback_goes_back_to_it(home: Home) -> None:
@@ -93,7 +98,7 @@ def test_a_draft_that_cannot_pay_is_found_out_and_rollback_goes_back_to_it(home:
     view = home.json("tune", "coder", "--content", "code", *QUICK)
     ways = by_name(view)
     assert view["chosen"]["kind"] in ("off", "ngram")
-    assert {ways[name]["tried"] for name in ("off", "draft 4", "draft 8", "ngram")} == {"measured"}
+    assert {ways[name]["tried"] for name in ("off", "draft 4", "draft 8", *LOOKUPS)} == {"measured"}
     assert ways["draft 8"]["accept_rate"] > 0.7
     assert ways["off"]["measured"]["tok_s"] > ways["draft 8"]["measured"]["tok_s"]
     assert "as large as" in view["warnings"][0]
@@ -114,11 +119,11 @@ def test_with_a_draft_and_two_contents_the_choice_is_what_was_measured(home: Hom
     view = home.json("tune", "coder", "--content", "code", "--content", "prose", *QUICK)
     ways = by_name(view)
     measured = {name: one["measured"]["tok_s"] for name, one in ways.items() if one["measured"]}
-    assert set(measured) >= {"off", "draft 3", "draft 8", "ngram"}
-    assert 2 * view["starts"] <= view["sweep_starts"] == 10
+    assert set(measured) >= {"off", "draft 3", "draft 8", *LOOKUPS}
+    assert 2 * view["starts"] <= view["sweep_starts"] == 16
     guessed = [one for name, one in ways.items() if name.startswith("draft") and name not in ("draft 3", "draft 8")]
     assert all(one["predicted"]["low_tok_s"] <= one["predicted"]["high_tok_s"] for one in guessed)
-    chosen = measured[f"{view['chosen']['kind']} {view['chosen']['draft_tokens'] or ''}".strip()]
+    chosen = measured[name_of(view["chosen"])]
     assert chosen * (1 + ALIKE) >= max(measured.values()) or "no difference" in view["why"]
     assert coder_table(home)["speculation"] == view["chosen"]["kind"]
     assert home.service("coder").state is State.READY
@@ -127,12 +132,12 @@ def test_with_a_draft_and_two_contents_the_choice_is_what_was_measured(home: Hom
 def test_what_was_measured_today_is_not_measured_again(home: Home) -> None:
     text = configure(home, OFF)
     first = home.json("tune", "coder", *QUICK)
-    assert {one["tried"] for one in first["ways"]} == {"measured"}
+    assert {name for name, one in by_name(first).items() if one["tried"] == "measured"} == {"off", *LOOKUPS}
     assert home.service("coder").state is State.STOPPED, "it rested before, and rests again"
     home.paths.config.write_text(text)
     second = home.json("tune", "coder", *QUICK)
-    assert {one["tried"] for one in second["ways"]} == {"kept"}
-    assert (first["starts"], second["starts"]) == (2, 0)
+    assert {name for name, one in by_name(second).items() if one["tried"] == "kept"} == {"off", *LOOKUPS}
+    assert (first["starts"], second["starts"]) == (3, 0)
     assert [one["measured"] for one in second["ways"]] == [one["measured"] for one in first["ways"]]
     assert second["chosen"] == first["chosen"]
 
@@ -140,7 +145,7 @@ def test_what_was_measured_today_is_not_measured_again(home: Home) -> None:
 def test_a_dry_run_starts_nothing_and_tells_how_long_it_may_take(home: Home) -> None:
     text = configure(home, SELF)
     view = home.json("tune", "coder", "--dry-run")
-    assert (view["took_s"], view["expected_s"], view["sweep_starts"]) == (None, None, 10)
+    assert (view["took_s"], view["expected_s"], view["sweep_starts"]) == (None, None, 16)
     assert not home.daemon_answers
     home.run("up", "coder")
     view = home.json("tune", "coder", "--dry-run", "--measure", "10s")
@@ -158,10 +163,10 @@ def test_an_interruption_leaves_service_and_file_as_they_were(home: Home, number
     argv = [sys.executable, "-u", "-m", "stoker", "tune", "coder", *QUICK]
     with subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("off: LOADING"):
-                process.send_signal(number)
-                break
+        assert any(line.startswith("draft 4: ") for line in process.stdout)
+        while home.service("coder").plan_id == before:  # until it runs another way
+            assert process.poll() is None
+        process.send_signal(number)
         said = process.stdout.read()
     assert process.returncode == 1
     assert "interrupted" in said
@@ -212,7 +217,7 @@ def test_a_table_that_changes_meanwhile_is_not_written_over(home: Home) -> None:
     argv = [sys.executable, "-u", "-m", "stoker", "tune", "coder", *QUICK]
     with subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        next(iter(process.stdout))
+        assert any(line.startswith("draft 4: ") for line in process.stdout)
         changed = home.paths.config.read_text().replace("draft_tokens = 4", "draft_tokens = 5")
         home.paths.config.write_text(changed)
         said = process.stdout.read()
@@ -225,7 +230,9 @@ def test_the_demo_is_tuned_and_nothing_is_written_since_no_table_is_its_own(home
     before = home.service("demo").plan_id
     text = home.paths.config.read_text()
     page = home.folder / "tuning.html"
-    said = home.run("tune", *QUICK, "--content", "code", "-o", str(page)).stdout
+    said = home.run("tune", "--yes", *QUICK, "--content", "code", "-o", str(page)).stdout
+    assert said.startswith("demo (llamacpp): how it drafts, for code, one request at a time. Now: ")
+    assert len([line for line in said.splitlines() if line.startswith("off: ") and "of at most" in line]) == 1
     assert "<svg" in page.read_text()
     assert "not written" in said or "nothing was changed" in said
     assert "●" in said
@@ -234,9 +241,69 @@ def test_the_demo_is_tuned_and_nothing_is_written_since_no_table_is_its_own(home
 
 def test_wrong_use_is_said_before_anything_starts(home: Home) -> None:
     configure(home, OFF)
-    for words in ("nobody", "coder --objective goodput", "coder --concurrency 4", "coder --budget soon", "coder -o x.pdf"):
+    for words in (
+        "nobody", "coder --objective goodput", "coder --concurrency 4", "coder --budget soon", "coder -o x.pdf",
+        "coder --knob speed", "coder --knob parallel --objective single",
+    ):  # fmt: skip
         assert home.run("tune", *words.split(), code=2).stderr
+    nobody = home.run("tune", code=2)
+    assert "nobody named it" in nobody.stderr
+    assert "stoker tune demo" in nobody.stderr
+    for size in ("memory_share", "graph_batch"):
+        assert f"`{size}`" in home.run("tune", "coder", "--knob", size, code=3).stderr
     home.configure(f'[service.x]\nmodel = "{DEMO}"\nspeculation = """off"""\n')
     refused = home.run("tune", "x", code=3).stderr
     assert "[service.x]" in refused
     assert not home.daemon_answers
+
+
+def test_a_lookup_that_the_table_says_is_known_as_such_and_tells_of_the_others(home: Home) -> None:
+    text = home.folder / "songs.txt"
+    text.write_text("one bottle of beer on the wall, and one bottle more on the wall, and one bottle of beer. " * 200)
+    configure(home, OFF.replace('speculation = "off"', 'speculation = "ngram"\nlookup_min = 3\ndraft_tokens = 16'))
+    view = home.json("tune", "coder", "--content", str(text), *QUICK)
+    ways = by_name(view)
+    assert name_of(view["present"]) == "ngram 16 after 3"
+    assert ways["ngram 16 after 3"]["tried"] == ways["ngram 32 after 3"]["tried"] == "measured"
+    assert ways["ngram 16 after 3"]["accept_length"] > 1
+    known = {LOOKUPS[0], LOOKUPS[1], "ngram 16 after 3"}
+    assert all(ways[name]["predicted"] for name in ways if name.startswith("ngram") and name not in known)
+    table = coder_table(home)
+    assert {name: table[name] for name in view["chosen"] if name in table} == {
+        name: value for name, value in view["chosen"].items() if value is not None and name != "kind"
+    }
+
+
+def test_requests_at_once_are_tuned_for_two_loads_together_and_only_that_key_is_written(home: Home) -> None:
+    text = configure(home, OFF.replace("reasoning", "parallel = 1\nreasoning"))
+    view = home.json("tune", "coder", "--knob", "parallel", "--concurrency", "2", "--concurrency", "4", *QUICK)
+    ways = by_name(view)
+    assert set(ways) == {"parallel 1", "parallel 2", "parallel 4"}
+    assert {"parallel 1", "parallel 4"} <= {name for name, one in ways.items() if one["tried"] == "measured"}
+    assert ways["parallel 4"]["measured"]["tok_s"] > ways["parallel 1"]["measured"]["tok_s"], "one waits for another"
+    run = home.json("bench", "show", str(ways["parallel 1"]["run_ids"][0]))
+    assert [cell["cell"]["load"]["concurrency"] for cell in run["run"]["cells"]] == [2, 4]
+    assert (view["objective"], view["chosen"]["kind"]) == ("throughput", None)
+    chosen = view["chosen"]["parallel"]
+    assert chosen in (2, 4) or "no difference" in view["why"]
+    assert coder_table(home) == tomllib.loads(text)["service"]["coder"] | {"parallel": chosen}
+
+
+def test_a_size_that_does_not_start_is_a_result_and_is_not_chosen(home: Home) -> None:
+    crash = 'if int(dict(zip(words, words[1:]))["--parallel"]) >= 4: sys.exit("CUDA error: out of memory")'
+    server = f'server = "{write_server(home, crash)}"\nparallel = 2\nreasoning'
+    configure(home, OFF.replace("reasoning", server))
+    view = home.json("tune", "coder", "--knob", "parallel", "--concurrency", "4", *QUICK)
+    ways = by_name(view)
+    assert ways["parallel 4"]["tried"] == "failed"
+    assert "out of memory" in ways["parallel 4"]["why"]
+    assert view["chosen"]["parallel"] in (1, 2)
+
+
+def test_prompt_tokens_a_step_are_tuned_where_the_engine_chose_them_itself(home: Home) -> None:
+    configure(home, OFF)
+    view = home.json("tune", "coder", "--knob", "batch_tokens", "--concurrency", "2", *QUICK)
+    ways = by_name(view)
+    assert (name_of(view["present"]), ways["as it is"]["tried"]) == ("as it is", "measured")
+    assert len([one for one in ways.values() if one["tried"] == "measured"]) >= 2
+    assert coder_table(home).get("batch_tokens") == view["chosen"]["batch_tokens"]

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from stoker.errors import Refused
+from stoker.plan.wishes import DRAFTING
 from stoker.records import Way
 from stoker.tune.writing import keys_of, write_way
 
@@ -28,11 +29,12 @@ model = "/models/prose.gguf"
 draft = "/models/small.gguf"
 draft_tokens = 3
 """
+KEYS = ("speculation", "draft", *DRAFTING)
 EVIDENCE = ("2026-11-22: draft 4 143.0", "before: off")
 
 
 def written(text: str, service: str, way: Way, draft: str | None = None) -> str:
-    return write_way(text, service, keys_of(way, draft), EVIDENCE)
+    return write_way(text, service, KEYS, keys_of(way, draft), EVIDENCE)
 
 
 def test_a_value_is_replaced_where_it_stands_and_everything_else_stays() -> None:
@@ -94,5 +96,5 @@ def test_a_table_in_another_form_is_refused_or_written_right(text: str) -> None:
 
 def test_a_path_with_signs_that_toml_escapes_is_written_as_it_is() -> None:
     path = 'C:\\models\\"odd".gguf'
-    new = write_way('[service.x]\nmodel = "m.gguf"\n', "x", keys_of(Way("draft", 2), path), ("",))
+    new = write_way('[service.x]\nmodel = "m.gguf"\n', "x", KEYS, keys_of(Way("draft", 2), path), ("",))
     assert tomllib.loads(new)["service"]["x"]["draft"] == path

@@ -17,7 +17,7 @@ def play(*parts: tuple[int, int | None, float], step_s: float = 10.0, left: bool
     for count, status, ttft_s in parts:
         for _ in range(count):
             at_s += step_s
-            check.take(Ended(at_s, status, ttft_s, 0.05, left and (count, status, ttft_s) == parts[-1]))
+            check.take(Ended(at_s, status, ttft_s, 0.05, left=left and (count, status, ttft_s) == parts[-1]))
             check.look(at_s)
     return check, at_s
 

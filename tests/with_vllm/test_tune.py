@@ -18,11 +18,10 @@ pytestmark = pytest.mark.elsewhere(bool(PYTHON), "the vLLM that `make test-engin
 
 @pytest.fixture
 def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmHome]:
-    """A Stoker with one service that drafts, and is up."""
+    """A Stoker with one service that drafts."""
     home = VllmHome(tmp_path_factory.mktemp("vllm"))
     home.limit_s = 900.0
     home.configure(write_service("guessing", MODULE, DRAFTS))
-    home.bring_up("guessing")
     yield home
     home.leaders |= {one.pid for one in home.daemon.status().services if one.pid}
     assert home.end() == {}
@@ -35,10 +34,11 @@ def read_draft_table(file: Path) -> dict[str, object]:
 
 
 def test_one_start_with_eight_draft_tokens_predicts_all_others_and_the_choice_is_written(vllm: VllmHome) -> None:
+    vllm.bring_up("guessing")
     words = ("--content", "code", "--budget", "30m", "--measure", "6s", "--precision", "20%", "--pp", "64", "--tg", "64")
     view = vllm.json("tune", "guessing", *words)
-    ways = {(one["way"]["kind"], one["way"]["draft_tokens"]): one for one in view["ways"]}
-    assert view["sweep_starts"] == 17
+    ways = {(one["way"]["kind"], one["way"]["draft_tokens"]): one for one in view["ways"] if not one["way"]["lookup_min"]}
+    assert view["sweep_starts"] == 23
     assert 2 * view["starts"] <= view["sweep_starts"]
     for way in (("draft", 2), ("off", None), ("draft", 8)):
         assert ways[way]["tried"] == "measured", ways[way]["why"]
@@ -51,3 +51,28 @@ def test_one_start_with_eight_draft_tokens_predicts_all_others_and_the_choice_is
     kept |= {"draft_tokens": chosen["draft_tokens"]} if chosen["draft_tokens"] else {}
     assert read_draft_table(vllm.paths.config) == kept
     assert vllm.service("guessing").state is State.READY
+
+
+LOOKUP = 'speculation = "ngram"\nlookup_min = 2\nlookup_max = 8\ndraft_tokens = 4\n'
+TIERS = f'speculation = "draft"\ndraft = "{DRAFT}"\ndraft_tiers = [[1, 1, 4], [2, 4, 1]]\n'
+
+
+@pytest.mark.parametrize("drafts", [LOOKUP, TIERS], ids=["lookup", "tiers"])
+def test_what_tuning_may_write_is_what_the_engine_starts_with(vllm: VllmHome, drafts: str) -> None:
+    vllm.configure(write_service("guessing", MODULE, drafts + EAGER))
+    vllm.bring_up("guessing")
+    assert vllm.service("guessing").state is State.READY
+    words = vllm.run("plan", "guessing", "--render", "argv").stdout
+    assert ("prompt_lookup_min" if drafts == LOOKUP else "num_speculative_tokens_per_batch_size") in words
+    measured = vllm.json("bench", "guessing", "--content", "code", "--pp", "64", "--tg", "64", "--runs", "1")
+    assert measured["cells"][0]["speculation"]["verify_steps"] > 0
+
+
+def test_two_loads_are_tuned_together(vllm: VllmHome) -> None:
+    loads = ("--objective", "throughput", "--concurrency", "1", "--concurrency", "4")
+    view = vllm.json("tune", "guessing", *loads, "--measure", "6s", "--precision", "20%", "--pp", "64", "--tg", "64")
+    [off] = [one for one in view["ways"] if one["way"]["kind"] == "off"]
+    run = vllm.json("bench", "show", str(off["run_ids"][0]))
+    assert [cell["cell"]["load"]["concurrency"] for cell in run["run"]["cells"]] == [1, 4]
+    assert 2 * view["starts"] <= view["sweep_starts"]
+    assert view["chosen"] is not None

@@ -2,22 +2,82 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import click
 
-from stoker.cli.show import printable, table, wrapped
+from stoker.cli.show import printable, table, width, wrapped
+from stoker.errors import WrongUse
+from stoker.flows.tune_trying import Asking, Talk
 from stoker.records import Band, TriedWay, TuneView, say_s
-from stoker.tune.showing import say_band
+from stoker.tune.showing import say_band, shown_ways
 
 CELLS = 40
 INSIDE, POINT = "░", "●"
+CLEAR = "\r\x1b[K"
+
+
+class Teller:
+    """Tells a tuning: a line for each way, and on a terminal one more that moves."""
+
+    def __init__(self, *, is_silent: bool) -> None:
+        self._is_silent = is_silent
+        self._moves = sys.stderr.isatty() and not is_silent
+
+    def begin(self, view: TuneView, asking: Asking, *, says_yes: bool, is_named: bool) -> None:
+        """Says what is going to be done to whom, and asks where somebody can answer; ends where the answer is no.
+
+        Raises WrongUse where nobody named the service and nobody can be asked.
+        """
+        lines = [line for text in intention(view, asking) for line in wrapped(printable(text), more="  ")]
+        if not self._is_silent:
+            click.echo("\n".join(lines))
+        if says_yes:
+            return
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            if not click.confirm("Begin?", default=True, err=True):
+                click.echo("nothing was started", err=True)
+                raise SystemExit(1)
+        elif not is_named:
+            raise WrongUse(
+                f"it would start {view.service} anew several times, and nobody named it",
+                next_step=f"`stoker tune {view.service}`, or --yes",
+            )
+
+    def talk(self) -> Talk:
+        """Returns this as a tuning sees it."""
+        return Talk(self._say, self._tell)
+
+    def close(self) -> None:
+        """Clears the line that moved."""
+        if self._moves:
+            click.echo(CLEAR, nl=False, err=True)
+
+    def _say(self, line: str) -> None:
+        self.close()
+        if not self._is_silent:
+            click.echo(printable(line))
+
+    def _tell(self, line: str) -> None:
+        if self._moves:
+            click.echo(f"{CLEAR}{printable(line)[: width() - 1]}", nl=False, err=True)
+
+
+def intention(view: TuneView, asking: Asking) -> Iterator[str]:
+    """Returns what a tuning is going to do, before it does it."""
+    knob = "how it drafts" if asking.knob == "drafts" else f"its `{asking.knob}`"
+    counts = " and ".join(map(str, asking.concurrency))
+    load = "one request at a time" if asking.concurrency == (1,) else f"{counts} requests at once"
+    yield f"{view.service} ({view.engine}): {knob}, for {' and '.join(view.contents)}, {load}. Now: {view.present.name}"
+    took = "" if view.expected_s is None else f"; about {say_s(view.expected_s)}"
+    yield f"{view.why}{took}, {say_s(asking.budget_s)} at most. Whoever uses it is cut off at each start."
 
 
 def view_text(view: TuneView) -> str:
     """Returns the curve and the outcome."""
     rows = [(_name(one, view), _rate(one.predicted), _rate(one.measured), _drafts(one), _plot(one, _most(view)))
-            for one in view.ways if one.tried not in ("refused", "failed")]  # fmt: skip
+            for one in shown_ways(view)]  # fmt: skip
     head = ("way", "predicted", "measured", "accepted", f"0 to {_most(view):.0f} tok/s" if _most(view) else "")
     lines = ["", table(head, rows), "", *_failures(view), *_outcome(view)]
     return "\n".join(lines)

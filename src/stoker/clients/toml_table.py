@@ -11,10 +11,11 @@ from typing import Any
 from stoker.clients.toml_lines import Lines, find_lines, split_lines
 from stoker.errors import Refused
 
-Plain = str | int | float | bool | Sequence[str | int | float | bool]
+Scalar = str | int | float | bool
+Plain = Scalar | Sequence[Scalar] | Sequence[Sequence[int]]
 Value = Plain | Mapping[str, Plain]
 VALUE = re.compile(
-    r"""(?P<begin>\s*[\w"'.-]+\s*=\s*)(?P<value>"[^"\n]*"|'[^'\n]*'|\{[^{}\n]*\}|[\w.+-]+)(?P<rest>\s*(?:#.*)?)"""
+    r"""(?P<begin>\s*[\w"'.-]+\s*=\s*)(?P<value>"[^"\n]*"|'[^'\n]*'|\{[^{}\n]*\}|\[[\d\s,\[\]]*\]|[\w.+-]+)(?P<rest>\s*(?:#.*)?)"""
 )
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -91,7 +92,7 @@ def _checked(new: str, old: str, path: Sequence[str], said: Mapping[str, Value],
         place = place[part]
     for name in gone:
         place.pop(name, None)
-    place.update(said)
+    place.update({name: _plain(value) for name, value in said.items()})
     try:
         found = tomllib.loads(new)
     except ValueError as problem:
@@ -99,6 +100,11 @@ def _checked(new: str, old: str, path: Sequence[str], said: Mapping[str, Value],
     if found != wanted:
         raise _not_there(".".join(path), "the result would say something else, too")
     return new
+
+
+def _plain(value: object) -> object:
+    """Returns a value as TOML reads it: lists, where a record has tuples."""
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _not_there(table: str, why: str) -> Refused:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from stoker.errors import WrongUse
-from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue
+from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, Way
 
 Signs = tuple[tuple[str, str], ...]
 # What a progress bar says of its own time, as in ` 10/10 [01:29<00:00, 8.92s/it]`.
@@ -23,7 +23,9 @@ class Engine(Protocol):
 
     `metrics` are its own names for what all engines count, by neutral names, and `former_metrics` what older versions called
     them; a name may have labels. `tool_words` make it look for calls of tools; `tool_marks` are the beginnings of calls in a
-    model's text, each with its parser.
+    model's text, each with its parser. `drafting` are the keys of a service's table that tell it how to draft, each with the
+    kinds for which it does. `lookups` are least and most tokens of n-gram lookup that are worth a try beside the plan's own;
+    `lookup_counts` the draft tokens to try with each, empty where lookup is like other drafts.
     """
 
     name: str
@@ -42,9 +44,12 @@ class Engine(Protocol):
     log_form: LogForm
     tool_words: str
     tool_marks: Signs
+    drafting: Mapping[str, frozenset[SpeculationKind]]
+    lookups: tuple[tuple[int | None, int | None], ...]
+    lookup_counts: tuple[int, ...]
 
-    def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
-        """Returns the flags of one kind of speculative decoding with `tokens` draft tokens a step."""
+    def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
+        """Returns what says a way to draft: flags, or neutral names of `spelling` where versions call it differently."""
 
     def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
         """Returns the settings, by neutral name, that bound graph capture to batches of at most `batch`."""

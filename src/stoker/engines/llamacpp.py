@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from stoker.engines import environment_of, words_of
-from stoker.records import MIB, LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
+from stoker.records import MIB, LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, StageSign, Way
 
 DEFAULT_CONTEXT_TOKENS = 16384
 DEFAULT_PARALLEL = 4
@@ -36,6 +36,10 @@ SWITCHES = {
     "speculation_type": "--spec-type",
     "draft_model": "--spec-draft-model",
     "draft_tokens": "--spec-draft-n-max",
+    "lookup_tokens": "--spec-ngram-simple-size-n",
+    "lookup_draft_tokens": "--spec-ngram-simple-size-m",
+    "batch_tokens": "--batch-size",
+    "micro_batch_tokens": "--ubatch-size",
     "reasoning": "--reasoning",
 }
 
@@ -64,7 +68,9 @@ LOG = LogForm(
     signs=STAGES,
 )
 
-SPELLING = {"context": ("--ctx-size",), "parallel": ("--parallel",)}
+SPELLING = {"context": ("--ctx-size",), "parallel": ("--parallel",), "batch_tokens": ("--batch-size",)}
+NGRAM: frozenset[SpeculationKind] = frozenset({"ngram"})
+DRAFTING: dict[str, frozenset[SpeculationKind]] = {"draft_tokens": NGRAM | {"draft"}, "lookup_min": NGRAM}
 
 METRICS = {
     "prompt_tokens_total": "llamacpp:prompt_tokens_total",
@@ -104,6 +110,9 @@ class LlamaCpp:
     log_form = LOG
     tool_words = "--jinja"  # it knows the calls by the template
     tool_marks = ((r"<tool_call>|\[TOOL_CALLS\]|<\|tool_call>|<\|python_tag\|>|<.tool.calls.begin.>", ""),)
+    drafting = DRAFTING
+    lookups = ((3, None), (6, None))  # beside 12 with 48 draft tokens, its own default
+    lookup_counts = (8, 16, 32)
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns llama-server's words for a plan; the program is this Python unless there is a server or an image."""
@@ -132,11 +141,12 @@ class LlamaCpp:
             return plan.program or self.program
         return (plan.server,) if plan.server else (sys.executable, "-P", "-m", EMBEDDED_MODULE)
 
-    def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
-        """Returns the settings of one kind of speculative decoding, by the names of `SWITCHES`."""
-        if kind == "ngram":
-            return {"speculation_type": "ngram-simple"}
-        chosen: dict[str, SettingValue] = {"speculation_type": "draft-simple", "draft_tokens": tokens}
+    def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
+        """Returns the settings of one way to draft, by the names of `SWITCHES`."""
+        if way.kind == "ngram":
+            sizes = {"lookup_tokens": way.lookup_min, "lookup_draft_tokens": way.draft_tokens}
+            return {"speculation_type": "ngram-simple"} | {name: value for name, value in sizes.items() if value is not None}
+        chosen: dict[str, SettingValue] = {"speculation_type": "draft-simple", "draft_tokens": way.draft_tokens or 1}
         return chosen | ({"draft_model": draft} if draft else {})
 
     def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from stoker.engines import BAR_TIME, environment_of, promised_by, words_of
-from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
+from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, StageSign, Way
 
 # Neutral name -> SGLang's flags for it, the newest first: the plan takes the first that the version in use has.
 SPELLING = {
@@ -20,6 +20,11 @@ SPELLING = {
     "batch_tokens": ("--chunked-prefill-size",),
     "kv_type": ("--kv-cache-dtype",),
     "metrics": ("--enable-metrics",),
+    # 0.5.12 keeps n-grams of every length up to a depth; before, a window of least and most tokens was looked up.
+    "lookup_max": ("--speculative-ngram-max-trie-depth", "--speculative-ngram-max-match-window-size"),
+    "lookup_min": ("--speculative-ngram-min-match-window-size",),
+    "lookup_breadth": ("--speculative-ngram-max-bfs-breadth",),
+    "draft_adaptive": ("--speculative-adaptive",),
 }
 
 METRICS = {
@@ -80,7 +85,19 @@ TOOL_MARKS = (
 )
 
 PROMISES = {"tools": "--tool-call-parser", "reasoning": "--reasoning-parser"}
-ALGORITHMS = {"eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE", "ngram": "NGRAM"}
+ALGORITHMS: dict[SpeculationKind, str] = {
+    "eagle": "EAGLE", "eagle3": "EAGLE3", "mtp": "EAGLE", "draft": "STANDALONE", "ngram": "NGRAM",
+}  # fmt: skip
+TREES: frozenset[SpeculationKind] = frozenset({"eagle", "eagle3", "mtp", "draft"})
+NGRAM: frozenset[SpeculationKind] = frozenset({"ngram"})
+DRAFTING: dict[str, frozenset[SpeculationKind]] = {
+    "draft_tokens": TREES | NGRAM,
+    "draft_steps": TREES,
+    "draft_topk": TREES | NGRAM,
+    "draft_adaptive": TREES - {"draft"},  # by its own page EAGLE and EAGLE3 alone, with top-k 1
+    "lookup_min": NGRAM,
+    "lookup_max": NGRAM,
+}
 
 
 class SgLang:
@@ -110,6 +127,9 @@ class SgLang:
     log_form = LOG
     tool_words = "--tool-call-parser {parser}"
     tool_marks = TOOL_MARKS
+    drafting = DRAFTING
+    lookups = ((None, 6), (None, 12))  # beside 18, the default of all versions since 0.5.12
+    lookup_counts = ()
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; a container brings its own address."""
@@ -122,15 +142,21 @@ class SgLang:
             key_variable=None,  # SGLang takes a key from its command line alone, where every user reads it: loopback instead
         )
 
-    def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
-        """Returns the flags of one kind of speculative decoding; a chain (top-k 1) of `tokens` verifies one more."""
-        flags: dict[str, SettingValue] = {"--speculative-algorithm": ALGORITHMS[kind]}
+    def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
+        """Returns the flags of one way to draft; but for n-grams it counts the model's own token among those it verifies."""
+        tokens = way.draft_tokens or 1
+        flags: dict[str, SettingValue] = {"--speculative-algorithm": ALGORITHMS[way.kind or "ngram"]}
         if draft is not None:
             flags["--speculative-draft-model-path"] = draft
-        if kind != "ngram":
-            flags |= {"--speculative-num-steps": tokens, "--speculative-eagle-topk": 1}
+        if way.kind == "ngram":
+            lookup = {"lookup_min": way.lookup_min, "lookup_max": way.lookup_max, "lookup_breadth": way.draft_topk}
+            flags |= {name: value for name, value in lookup.items() if value is not None}
+        elif way.draft_adaptive:  # it takes steps and draft tokens from its own tiers
+            return flags | {"--speculative-eagle-topk": 1, "draft_adaptive": True}
+        else:
+            flags |= {"--speculative-num-steps": way.draft_steps or tokens, "--speculative-eagle-topk": way.draft_topk or 1}
         # Always said: left out it is None in some versions, and comparing with None ends the start.
-        return flags | {"--speculative-num-draft-tokens": tokens + (kind != "ngram")}
+        return flags | {"--speculative-num-draft-tokens": tokens + (way.kind != "ngram")}
 
     def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
         """Returns the flags that bound graph capture; SGLang chooses the sizes below the bound itself."""

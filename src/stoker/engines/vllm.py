@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from stoker.engines import BAR_TIME, environment_of, promised_by, words_of
-from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
+from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, StageSign, Way
 
 # Neutral name -> vLLM's flags for it, the newest first: the plan takes the first that the version in use has.
 SPELLING = {
@@ -100,8 +100,17 @@ TOOL_MARKS = (
 )
 
 PROMISES = {"tools": "--tool-call-parser", "reasoning": "--reasoning-parser"}
-METHODS = {"eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "draft": "draft_model", "ngram": "ngram"}
+METHODS: dict[SpeculationKind, str] = {
+    "eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "draft": "draft_model", "ngram": "ngram",
+}  # fmt: skip
 LOOKUP_WORDS = 4
+# Chains alone: 0.32.0's configuration has no tree of drafts.
+DRAFTING: dict[str, frozenset[SpeculationKind]] = {
+    "draft_tokens": frozenset(METHODS),
+    "draft_tiers": frozenset(METHODS),
+    "lookup_min": frozenset({"ngram"}),
+    "lookup_max": frozenset({"ngram"}),
+}
 MODULE = "openai.api_server"
 
 
@@ -132,6 +141,10 @@ class Vllm:
     log_form = LOG
     tool_words = "--enable-auto-tool-choice --tool-call-parser {parser}"
     tool_marks = TOOL_MARKS
+    drafting = DRAFTING
+    # It takes the longest match that there is, so a high most costs nothing; a low least finds more, and more that is wrong.
+    lookups = ((2, 8), (3, 8))
+    lookup_counts = ()
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; the model is the first of them."""
@@ -152,13 +165,17 @@ class Vllm:
         # The old module reads a word alone and serves Qwen/Qwen3-0.6B, under the name of the model asked for (0.32.0).
         return (self.model_flag, path) if any(MODULE in word for word in program) else (path,)
 
-    def speculate(self, kind: str, draft: str | None, tokens: int) -> Mapping[str, SettingValue]:
+    def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
         """Returns the one flag that holds all of speculative decoding as JSON."""
-        config: dict[str, SettingValue] = {"method": METHODS[kind], "num_speculative_tokens": tokens}
+        tokens = max((tier[2] for tier in way.draft_tiers or ()), default=0) or way.draft_tokens
+        config: dict[str, object] = {"method": METHODS[way.kind or "ngram"], "num_speculative_tokens": tokens}
         if draft is not None:
             config["model"] = draft
-        if kind == "ngram":
-            config["prompt_lookup_max"] = LOOKUP_WORDS
+        if way.kind == "ngram":  # of one alone, vLLM takes the other to be the same
+            config["prompt_lookup_max"] = way.lookup_max or way.lookup_min or LOOKUP_WORDS
+            config |= {"prompt_lookup_min": way.lookup_min} if way.lookup_min else {}
+        if way.draft_tiers:
+            config["num_speculative_tokens_per_batch_size"] = way.draft_tiers
         return {"--speculative-config": json.dumps(config, separators=(",", ":"))}
 
     def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:

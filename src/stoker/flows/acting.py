@@ -15,6 +15,7 @@ import msgspec
 
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.menu import Menu
+from stoker.plan.wishes import DRAFTING
 from stoker.records import Plan, State, SwitchView, Wish
 from stoker.records.watching import Acted, ActKind, Alert, WatchSettings
 from stoker.supervise.machine import RestartAsked
@@ -125,4 +126,4 @@ class Acts:
         wish = self._menu.wish(service)
         if wish is None:
             raise Refused(f"{service} has no table in stoker.toml, from which it could be planned anew")
-        return msgspec.structs.replace(wish, speculation="off", draft=None, draft_tokens=None)
+        return msgspec.structs.replace(wish, speculation="off", draft=None, **dict.fromkeys(DRAFTING))

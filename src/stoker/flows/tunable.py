@@ -1,10 +1,10 @@
-"""Finds what can be tuned of a service: the ways to draft that its engine and files allow, and the one it has now."""
+"""Finds what can be tuned of a service: the ways to draft that its engine and files allow, or sizes, and what it has now."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -16,49 +16,95 @@ from stoker.flows.planning import find_wish, make_plan
 from stoker.plan.command import COMMAND
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.speculation import WITH_DRAFT, head_kind
-from stoker.plan.wishes import MOST_DRAFT_TOKENS
-from stoker.records import Model, Plan, Record, SpeculationKind, Way, Wish
-from stoker.tune.families import OFF, Family, plan_families
+from stoker.plan.wishes import DRAFTING, MOST_DRAFT_TOKENS
+from stoker.records import Model, Plan, Record, SettingValue, SpeculationKind, Way, Wish
+from stoker.tune.families import OFF, Family, Size, plan_families, plan_sizes
 
+Knob = Literal["drafts", Size]
 # A plan that has one of these drafts, or says that it does not.
 SPOKEN = ("speculation", "--speculative", "--spec-")
 LARGE_DRAFT_SHARE = 0.3  # rule eagle-draft-size-30pct
 
 
 class Tunable(Record, frozen=True):
-    """A service as `stoker.toml` has it, its ways, the one it has now, and what the plan refuses, each with the reason."""
+    """A service as `stoker.toml` has it, its ways, the one it has now, and what the plan refuses, each with the reason.
+
+    `keys` are those of its table that a way decides.
+    """
 
     wish: Wish
     plan: Plan
     families: tuple[Family, ...]
     present: Way
+    keys: tuple[str, ...]
     refused: tuple[tuple[Way, str], ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def requests(self) -> int:
+        """How many requests the service answers at once, by its plan."""
+        said = (one.value for one in self.plan.settings if one.name == "parallel")
+        return next((value for value in said if isinstance(value, int)), 1)
 
     def wish_for(self, way: Way) -> Wish:
         """Returns the wish for a way; the present one as it is written."""
         if way == self.present:
             return self.wish
-        draft = None if way.kind in ("off", "ngram") else self.wish.draft
-        return msgspec.structs.replace(self.wish, speculation=way.kind, draft=draft, draft_tokens=way.draft_tokens)
+        said = dict.fromkeys(self.keys) | way.keys
+        if "draft" in said and way.kind not in ("off", "ngram"):
+            said["draft"] = self.wish.draft
+        return msgspec.structs.replace(self.wish, **said)
 
 
-def read_tunable(service: str | None, config: Config) -> Tunable:
-    """Returns what can be tuned of a service of stoker.toml, or of the demo; raises WrongUse or Refused."""
+def read_tunable(service: str | None, config: Config, knob: Knob = "drafts", concurrency: int = 1) -> Tunable:
+    """Returns what can be tuned of a service of stoker.toml, or of the demo; raises WrongUse or Refused.
+
+    Sizes are for a load of so many requests at once.
+    """
     wish = _find(service, config)
     plan = make_plan(wish)
+    found = _read_drafts(wish, plan) if knob == "drafts" else _read_sizes(wish, plan, knob, concurrency)
+    return _without_refused(found)
+
+
+def _read_drafts(wish: Wish, plan: Plan) -> Tunable:
     model, draft = read_model(Path(wish.model)), _read_draft(wish)
     engine = find(plan.engine)
-    families = plan_families(plan.engine, _draft_kind(wish, plan, draft), bool(model.draft_layers))
-    present = way_of(plan, engine, families, draft)
+    families = plan_families(engine, _draft_kind(wish, plan, draft), bool(model.draft_layers))
+    present = way_of(plan, engine, families, draft, wish)
     if present is None:
         raise Refused(
             f"how {wish.name} drafts is said in its own flags",
             why="what is said there cannot be said in another way beside it",
             next_step="take those flags out, or say it by `speculation`, `draft` and `draft_tokens`",
         )
-    tunable = Tunable(wish, plan, _with_present(families, present), present, warnings=tuple(_warn(model, draft)))
-    return _without_refused(tunable)
+    families = _with_present(families, present)
+    return Tunable(wish, plan, families, present, ("speculation", "draft", *DRAFTING), warnings=tuple(_warn(model, draft)))
+
+
+def _read_sizes(wish: Wish, plan: Plan, size: Size, concurrency: int) -> Tunable:
+    engine = find(plan.engine)
+    if size not in engine.spelling:
+        raise Refused(f"{plan.engine} has no `{size}` to tune", next_step="tune another size, or how it drafts")
+    flag = next((flag for flag in engine.spelling[size] if flag.removeprefix("--") in wish.flags), None)
+    if flag is not None:
+        raise Refused(f"`{size}` of {wish.name} is said in its own flags ({flag})", next_step=f"say it by `{size}`")
+    present = _present_size(plan, engine, size)
+    if present is None and size != "batch_tokens":
+        raise Refused(
+            f"the plan of {wish.name} has no `{size}` to begin with",
+            why="without a GPU there are neither graphs nor a share of its memory",
+            next_step="tune another size, or how it drafts",
+        )
+    family = plan_sizes(size, present, concurrency)
+    return Tunable(wish, plan, (family,), msgspec.structs.replace(Way(), **{size: present}), (size,))
+
+
+def _present_size(plan: Plan, engine: Engine, size: Size) -> float | None:
+    """Returns the size that a plan says; None where it leaves it to the engine."""
+    names = (size, *engine.spelling[size])
+    value = next((one.value for one in plan.settings if one.name in names), None)
+    return value if isinstance(value, int | float) else None
 
 
 def _find(service: str | None, config: Config) -> Wish:
@@ -83,49 +129,64 @@ def _draft_kind(wish: Wish, plan: Plan, draft: Model | None) -> SpeculationKind 
         return None
     if wish.speculation in WITH_DRAFT or (wish.speculation == "mtp" and wish.draft):
         return wish.speculation
-    kinds: dict[str, SpeculationKind] = {"eagle": "eagle", "eagle3": "eagle3"}
-    return "draft" if plan.engine == LLAMACPP else kinds.get(head_kind(draft), "draft")
+    return "draft" if plan.engine == LLAMACPP else head_kind(draft)
 
 
-def way_of(plan: Plan, engine: Engine, families: tuple[Family, ...], draft: Model | None) -> Way | None:
+def way_of(plan: Plan, engine: Engine, families: tuple[Family, ...], draft: Model | None, wish: Wish) -> Way | None:
     """Returns the way that a plan has, by what its engine would be told of each; None where none of them is it."""
     said = {one.name: one.value for one in plan.settings}
     if not any(name.startswith(SPOKEN) for name in said):
         return OFF
-    for way in _possible(families):
-        told = engine.speculate(way.kind, draft.path if draft and way.kind != "ngram" else None, way.draft_tokens or 1)
-        if all(said.get(name) == value for name, value in told.items()):
+    for way in _possible(families, engine, wish):
+        told = engine.speculate(way, draft.path if draft and way.kind != "ngram" else None)
+        if all(_is_said(name, value, said, engine) for name, value in told.items()):
             return way
     return None
 
 
-def _possible(families: tuple[Family, ...]) -> Iterator[Way]:
-    for family in families:
-        if family.kind != "off":
-            counts = (None,) if family.counts == (None,) else range(1, MOST_DRAFT_TOKENS + 1)
-            yield from (Way(family.kind, count) for count in counts)
+def _is_said(name: str, value: SettingValue, said: dict[str, SettingValue], engine: Engine) -> bool:
+    return any(said.get(one) == value for one in (name, *engine.spelling.get(name, ())))
+
+
+def _possible(families: tuple[Family, ...], engine: Engine, wish: Wish) -> Iterator[Way]:
+    """What the table says beside kind and number stands; those two are often left to the plan."""
+    kinds = dict.fromkeys(one.kind for one in families if one.kind not in (None, "off"))
+    for kind in kinds:
+        extras = {name: getattr(wish, name) or None for name in DRAFTING if kind in engine.drafting.get(name, ())}
+        uncounted = Way(**extras | {"kind": kind, "draft_tokens": None})
+        if Family((uncounted,), None) in families or uncounted.draft_adaptive or uncounted.draft_tiers:
+            yield uncounted
+        for count in range(1, MOST_DRAFT_TOKENS + 1):
+            yield msgspec.structs.replace(uncounted, draft_tokens=count)
 
 
 def _with_present(families: tuple[Family, ...], present: Way) -> tuple[Family, ...]:
-    """Returns the families with the present way among them, should it draft more than a sweep would."""
-    return tuple(
-        msgspec.structs.replace(one, counts=(*one.counts, present.draft_tokens))
-        if one.kind == present.kind and present.draft_tokens not in one.counts else one
-        for one in families
-    )  # fmt: skip
+    """Returns the families with the present way among them, should it be none that a sweep would try."""
+    if any(present in one.ways for one in families):
+        return families
+    like = msgspec.structs.replace(present, draft_tokens=1)
+    own = [one for one in families if one.axis and msgspec.structs.replace(one.ways[0], draft_tokens=1) == like]
+    if not own:
+        return (*families, Family((present,), None, is_scouted=False))
+    ways = tuple(sorted((*own[0].ways, present), key=lambda one: one.draft_tokens or 0))
+    longer = msgspec.structs.replace(own[0], ways=ways)
+    return tuple(longer if one == own[0] else one for one in families)
 
 
 def _without_refused(tunable: Tunable) -> Tunable:
-    """Leaves out the families of which the plan says that they cannot work; what one way is refused for, all are."""
-    kept, refused = [], []
+    """Leaves out what the plan says cannot work: families of drafts whole, since what one is refused for all are."""
+    kept: list[Family] = []
+    refused: list[tuple[Way, str]] = []
     for family in tunable.families:
-        why = ""
-        with contextlib.suppress(StopIteration):
-            why = _refusal(tunable.wish_for(next(way for way in reversed(family.ways) if way != tunable.present)))
-        if why and tunable.present not in family.ways:
-            refused += [(way, why) for way in family.ways]
-        else:
-            kept.append(family)
+        judged = [way for way in family.ways if way != tunable.present]
+        if family.axis == "draft_tokens":
+            judged = judged[-1:] if tunable.present not in family.ways else []
+        reasons = {way: why for way in judged if (why := _refusal(tunable.wish_for(way)))}
+        if family.axis == "draft_tokens" and reasons:
+            reasons = dict.fromkeys(family.ways, *reasons.values())
+        refused += reasons.items()
+        left = tuple(way for way in family.ways if way not in reasons)
+        kept += [msgspec.structs.replace(family, ways=left)] if left else []
     return msgspec.structs.replace(tunable, families=tuple(kept), refused=tuple(refused))
 
 

@@ -10,23 +10,26 @@ from pathlib import Path
 import msgspec
 
 from stoker.config import Config, Paths
+from stoker.engines import find
 from stoker.errors import StokerError
 from stoker.flows.bench_runs import write_text
 from stoker.flows.bringing import stop_those_up
 from stoker.flows.lease import hold_run
 from stoker.flows.tunable import Tunable, read_tunable
 from stoker.flows.tune_file import Writer
-from stoker.flows.tune_trying import Asking, Interrupted, Say, Trier, TuningStopped, say_time
+from stoker.flows.tune_trying import Asking, Interrupted, Talk, Trier, TuningStopped, say_time
 from stoker.flows.up import check_ready, ensure_daemon
 from stoker.records import Sighting, State, TriedWay, TuneView, Way, say_s
 from stoker.store.timelines import read_starts
 from stoker.supervise.steps import ended_as_by_ctrl_c
 from stoker.tune import choosing
-from stoker.tune.choosing import Guesses, choose, guess_all, most_starts, next_scout, next_way
+from stoker.tune.choosing import Guesses, choose, most_starts, next_scout, next_way
 from stoker.tune.curve import Guess
+from stoker.tune.guessing import guess_all
 from stoker.tune.picture import render_page, render_svg
 from stoker.tune.ratios import band_of
 from stoker.tune.showing import make_view
+from stoker.tune.tiers import with_tiers
 
 LAST_LINES = 12
 PICTURES = {".html": render_page, ".svg": render_svg}
@@ -35,22 +38,36 @@ INTERRUPTED = "it was interrupted; the service is as it was, and stoker.toml too
 
 
 def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Asking) -> TuneView:
-    """Returns what a tuning would try, and how long that may take by the starts that are kept; nothing is started."""
-    tunable = read_tunable(service, config)
-    state = choosing.State(tunable.families)
+    """Returns what a tuning would try, and how long that may take by the starts that are kept; nothing is started.
+
+    Raises Refused where what is found could not be written down.
+    """
+    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency))
+    Writer(config, tunable)
+    state = start_state(tunable, asking)
     start_s = expected_start_s(paths, tunable.wish.name)
     most = most_starts(state) + 1
-    expected_s = None if start_s is None else most * (start_s + asking.measure_s * len(asking.contents))
+    measuring_s = most * asking.measure_s * len(asking.cells())
+    expected_s = None if start_s is None else most * start_s + measuring_s
     why = f"it would start the service at most {most} times, where trying everything takes {len(state.ways)}"
+    if start_s is None:
+        why += f"; beside the starts, measuring takes up to {say_s(measuring_s)}"
     return msgspec.structs.replace(_view(tunable, asking, state, {}), why=why, expected_s=expected_s)
 
 
-def tune(paths: Paths, config: Config, service: str | None, asking: Asking, say: Say) -> TuneView:
+def tune(paths: Paths, config: Config, service: str | None, asking: Asking, talk: Talk) -> TuneView:
     """Returns what was found, with the best way running and written down; else everything is as it was before."""
-    tunable = read_tunable(service, config)
+    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency))
     writer = Writer(config, tunable)
     with hold_run(paths, f"tune {tunable.wish.name}"), ended_as_by_ctrl_c():
-        return _Tuning(paths, config, tunable, writer, asking, say).run()
+        return _Tuning(paths, config, tunable, writer, asking, talk).run()
+
+
+def start_state(tunable: Tunable, asking: Asking) -> choosing.State:
+    """Returns what is known of a service before anything was measured."""
+    loads = tuple(cell.load.concurrency or 1 for cell in asking.cells())
+    tiered = find(tunable.plan.engine).drafting.get("draft_tiers", frozenset())
+    return choosing.State(tunable.families, loads=loads, tiered=tiered)
 
 
 def write_picture(view: TuneView, file: Path) -> None:
@@ -73,12 +90,12 @@ def _view(tunable: Tunable, asking: Asking, state: choosing.State, guesses: Gues
 
 class _Tuning:
     def __init__(
-        self, paths: Paths, config: Config, tunable: Tunable, writer: Writer, asking: Asking, say: Say
+        self, paths: Paths, config: Config, tunable: Tunable, writer: Writer, asking: Asking, talk: Talk
     ) -> None:  # fmt: skip
-        self._paths, self._tunable, self._writer, self._asking, self._say = paths, tunable, writer, asking, say
+        self._paths, self._tunable, self._writer, self._asking, self._talk = paths, tunable, writer, asking, talk
         self._daemon = ensure_daemon(paths)
-        self._trier = Trier(paths, config, self._daemon, tunable, asking, say)
-        self._state = choosing.State(tunable.families)
+        self._trier = Trier(paths, config, self._daemon, tunable, asking, talk)
+        self._state = start_state(tunable, asking)
         self._guesses: dict[Way, Guess] = {}
         self._failures: dict[Way, str] = {}
         self._began_s = time.monotonic()
@@ -115,23 +132,27 @@ class _Tuning:
         return ""
 
     def _try(self, way: Way) -> Sighting | str:
-        place = f"{len(self._state.measured) + len(self._failures) + 1} of at most {most_starts(self._state)}"
-        self._say(f"{way.name}: {place}{say_time(self._trier.took_s[-1] if self._trier.took_s else None)}")
+        self._talk.tell(f"{way.name}: {self._place()}{say_time(self._trier.took_s[-1] if self._trier.took_s else None)}")
         return self._trier.try_way(way)
 
+    def _place(self) -> str:
+        return f"{len(self._state.measured) + len(self._failures) + 1} of at most {most_starts(self._state)}"
+
     def _take(self, way: Way, found: Sighting | str) -> None:
+        place = self._place()
         if isinstance(found, str):
             self._failures[way] = found
             self._state = msgspec.structs.replace(self._state, failed=self._state.failed | {way})
-            self._say(f"{way.name}: {found}")
+            self._talk.say(f"{way.name}: {found} ({place})")
             return
         self._state = msgspec.structs.replace(self._state, measured=(*self._state.measured, found))
-        kept = " (measured earlier today)" if found.is_kept else ""
-        self._say(f"{way.name}: {band_of(found).tok_s:.1f} tok/s{kept}")
+        kept = ", measured earlier today" if found.is_kept else ""
+        self._talk.say(f"{way.name}: {band_of(found).tok_s:.1f} tok/s ({place}{kept})")
 
     def _next(self) -> Way | None:
         if (scout := next_scout(self._state)) is not None:
             return scout
+        self._state = with_tiers(self._state, self._tunable.requests)
         now = guess_all(self._state)
         self._guesses |= now  # what was measured since keeps its last guess
         return next_way(self._state, now)
@@ -166,9 +187,9 @@ class _Tuning:
         finally:
             name = self._tunable.wish.name
             if not self._was_up:
-                stop_those_up(self._daemon, {name}, self._say)
+                stop_those_up(self._daemon, {name}, self._talk.tell)
             elif not self._writer.has_written:
-                self._say(f"{name}: back to {self._tunable.present.name}")
+                self._talk.tell(f"{name}: back to {self._tunable.present.name}")
                 check_ready(self._trier.start(self._tunable.present), self._daemon.tail(name, LAST_LINES))
 
     def _end(self, chosen: Way | None, why: str) -> TuneView:

@@ -16,7 +16,7 @@ from stoker.flows.client_files import write_mended
 from stoker.flows.tunable import Tunable
 from stoker.records import TriedWay, TuneView, Way
 from stoker.tune.showing import say_band
-from stoker.tune.writing import keys_of, write_way
+from stoker.tune.writing import Value, keys_of, write_way
 
 MOST_SAID = 8
 
@@ -31,7 +31,7 @@ class Writer:
         self._before = self._table(self._read()) if self._file else {}
         self.has_written = False
         if self._file is not None:
-            write_way(self._read(), service, self._keys(Way("ngram")), ("",))
+            write_way(self._read(), service, tunable.keys, self._keys(tunable.families[-1].ways[-1]), ("",))
             if not os.access(self._file.parent, os.W_OK):
                 raise Refused(f"{self._file} cannot be written", next_step="tune as its owner")
 
@@ -53,11 +53,11 @@ class Writer:
                 f"the table of {self._tunable.wish.name} in {self._file} was changed meanwhile, so nothing is written",
                 next_step=f"put it in yourself: {'; '.join(self.lines_of(way))}",
             )
-        write_mended(file, write_way(text, self._tunable.wish.name, said, evidence_of(view)))
+        write_mended(file, write_way(text, self._tunable.wish.name, self._tunable.keys, said, evidence_of(view)))
         self.has_written = True
         return str(file)
 
-    def _keys(self, way: Way) -> dict[str, str | int]:
+    def _keys(self, way: Way) -> dict[str, Value]:
         draft = self._before.get("draft")
         return keys_of(way, draft if isinstance(draft, str) else None)
 

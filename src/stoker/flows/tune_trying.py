@@ -17,7 +17,7 @@ from stoker.flows.bench_keeping import start_keeping
 from stoker.flows.bench_targets import choose_service
 from stoker.flows.client import Daemon
 from stoker.flows.planning import make_plan
-from stoker.flows.tunable import Tunable
+from stoker.flows.tunable import Knob, Tunable
 from stoker.flows.up import follow
 from stoker.records import (
     BenchCell,
@@ -44,15 +44,23 @@ LEAST_RUNS = 4  # fewer pairs of repeats tell nothing of chance
 Say = Callable[[str], None]
 
 
-class Asking(NamedTuple):
-    """What a person asks of `stoker tune`: for which load a service is to be fast, and how long that may take."""
+class Talk(NamedTuple):
+    """Who is told: `say` of each way once it is known, `tell` of what is being done now, which the next one may replace."""
 
+    say: Say
+    tell: Say
+
+
+class Asking(NamedTuple):
+    """What a person asks of `stoker tune`: which knob to turn, for which load to be fast, and how long that may take."""
+
+    knob: Knob = "drafts"
     objective: Objective = "single"
     contents: tuple[str, ...] = ("prose",)
     budget_s: float = 1800.0
     prompt_tokens: int = 512
     new_tokens: int = 256
-    concurrency: int = 1
+    concurrency: tuple[int, ...] = (1,)
     slo: BenchSlo | None = None
     measure_s: float = 60.0
     precision: float = 0.03
@@ -61,8 +69,10 @@ class Asking(NamedTuple):
 
     def cells(self) -> tuple[BenchCell, ...]:
         """Returns what is measured of each way."""
-        load = BenchLoad("closed", self.concurrency)
-        return tuple(BenchCell(self.prompt_tokens, self.new_tokens, 0, load, content) for content in self.contents)
+        loads = [BenchLoad("closed", requests) for requests in self.concurrency]
+        return tuple(
+            BenchCell(self.prompt_tokens, self.new_tokens, 0, load, content) for content in self.contents for load in loads
+        )
 
     def words(self) -> tuple[str, ...]:
         """Returns what says in the store how it was measured."""
@@ -74,6 +84,10 @@ class TuningStopped(StokerError):
     """Nothing more may be tried: the memory is nearly gone, or a way made the service answer wrongly."""
 
 
+class MemoryNear(TuningStopped):
+    """The memory is nearly gone."""
+
+
 class Interrupted(Exception):
     """A person wants it to end."""
 
@@ -81,8 +95,8 @@ class Interrupted(Exception):
 class Trier:
     """Tries ways; `starts` counts those of an engine, and `took_s` how long each way took."""
 
-    def __init__(self, paths: Paths, config: Config, daemon: Daemon, tunable: Tunable, asking: Asking, say: Say) -> None:
-        self._paths, self._daemon, self._tunable, self._asking, self._say = paths, daemon, tunable, asking, say
+    def __init__(self, paths: Paths, config: Config, daemon: Daemon, tunable: Tunable, asking: Asking, talk: Talk) -> None:
+        self._paths, self._daemon, self._tunable, self._asking, self._talk = paths, daemon, tunable, asking, talk
         self._near_bytes = int(NEAR_FLOOR * config.limits.memory_floor_bytes)
         self._service = tunable.wish.name
         self.starts = 0
@@ -122,13 +136,17 @@ class Trier:
             if view.state is not State.READY:
                 return self._why_not_ready(view)
             run = self._measure()
+            self._check_memory([one.machine.available_low_bytes for one in run.cells if one.machine])
+        except MemoryNear as problem:
+            if way.kind is not None:
+                raise
+            return f"{problem.what} ({problem.why})"  # a size that takes too much is a result, and smaller ones go on
         except TuningStopped:
             raise
         except StokerError as problem:  # the plan refuses it, or it died before it was asked
             return f"{problem.what}{f' ({problem.why})' if problem.why else ''}"
         if not run.is_whole:
             raise Interrupted
-        self._check_memory([one.machine.available_low_bytes for one in run.cells if one.machine])
         self.took_s.append(time.monotonic() - began_s)
         found = self._read(run, way)
         return found if found is not None else _say_errors(run)
@@ -141,7 +159,7 @@ class Trier:
             self.starts += 1
         for now in follow(self._daemon, view):
             if now.state is not view.state:
-                self._say(f"{way.name}: {now.state}")
+                self._talk.tell(f"{way.name}: {now.state}")
             view = now
         return view
 
@@ -169,12 +187,12 @@ class Trier:
 
     def _watch(self, cell: BenchCell, text: str) -> None:
         self._check_memory(())
-        self._say(f"{cell.content}: {text}")
+        self._talk.tell(f"{cell.content}: {text}")
 
     def _check_memory(self, seen: Sequence[int | None]) -> None:
         available_bytes = min([read_memory(LocalBox()).available_bytes, *(one for one in seen if one is not None)])
         if available_bytes < self._near_bytes:
-            raise TuningStopped(
+            raise MemoryNear(
                 f"only {say_bytes(available_bytes)} of memory are available",
                 why=f"nothing is tried below {say_bytes(self._near_bytes)}, {NEAR_FLOOR:g} times what the system keeps",
                 next_step="end other programs, or plan for less: a smaller context or fewer requests at once",

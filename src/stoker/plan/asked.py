@@ -12,7 +12,7 @@ from stoker.engines import Engine
 from stoker.errors import Refused
 from stoker.facts.engine.flags import find_flag
 from stoker.plan.ground import Settings
-from stoker.plan.wishes import USER
+from stoker.plan.wishes import DRAFTING, USER
 from stoker.records import Catalog, Record, Setting, SettingValue, Wish
 
 # Flags that Stoker says itself, and the key of the service's table that decides them; empty: none may.
@@ -24,7 +24,7 @@ FLAG = re.compile(r"--[a-z0-9][a-z0-9-]*(\.[\w.-]+)?|-[A-Za-z]{1,3}")
 WHOLE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 1024**2, "G": 1024**3}
 MOST = 2**40
-FIELDS = {"context": "context", "parallel": "parallel", "memory_share": "memory_share"}
+FIELDS = {"context": "context", "parallel": "parallel", "memory_share": "memory_share", "batch_tokens": "batch_tokens"}
 SPECULATIVE = ("--speculative", "--spec-")
 
 
@@ -48,9 +48,10 @@ def sort_wish(wish: Wish, engine: Engine, catalog: Catalog | None) -> Asked:
         _check_own(name, written)
         real, said = _by_catalog(name, value, catalog)
         flags[real] = Setting(real, said, USER)
-    numbers = {name: _number(name, wish, flags, engine) for name in (*FIELDS, "batch_tokens")}
+    numbers = {name: _number(name, wish, flags, engine) for name in FIELDS}
     asked = Asked({name: one for name, one in numbers.items() if one}, flags | _variables(wish))
-    if asked.drafts_itself and (wish.speculation != "auto" or wish.draft or wish.draft_tokens):
+    beside: list[object] = [wish.draft, *(getattr(wish, name) for name in DRAFTING)]
+    if asked.drafts_itself and (wish.speculation != "auto" or any(one is not None for one in beside)):
         raise Refused(
             "the service says twice how to draft: in `flags` and by itself",
             why=f"`speculation` is '{wish.speculation}', and `flags` names {_first(flags)}",
@@ -100,7 +101,7 @@ def _by_catalog(name: str, value: SettingValue, catalog: Catalog | None) -> tupl
 
 
 def _number(name: str, wish: Wish, flags: Settings, engine: Engine) -> Setting | None:
-    field = getattr(wish, FIELDS[name]) if name in FIELDS else None
+    field = getattr(wish, FIELDS[name])
     flag = next((flag for flag in engine.spelling.get(name, ()) if flag in flags), None)
     if flag is None:
         return None if field is None else Setting(name, field, USER)

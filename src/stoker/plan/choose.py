@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from stoker.engines import find
 from stoker.engines.llamacpp import (
     DEFAULT_CONTEXT_TOKENS,
     DEFAULT_DRAFT_TOKENS,
@@ -18,7 +19,7 @@ from stoker.errors import Refused
 from stoker.plan.budget import predict_need_bytes
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.wishes import USER, check_wish
-from stoker.records import Abilities, Model, Plan, Setting, Wish
+from stoker.records import Abilities, Model, Plan, Setting, Way, Wish
 
 REASONING = {
     "off": "the model thinks only where a request sets chat_template_kwargs.enable_thinking",
@@ -28,7 +29,7 @@ REASONING = {
 
 def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_version: str | None = None) -> Plan:
     """Returns the plan for a wish; raises Refused where the wish cannot work."""
-    check_wish(wish, ngram_counts=False)
+    check_wish(wish, LLAMACPP, find(LLAMACPP).drafting)
     context, context_because = _context(wish, model)
     parallel, parallel_because = _parallel(wish)
     total = context * parallel
@@ -41,6 +42,7 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
         Setting("parallel", parallel, parallel_because),
         Setting("context_total", total, "llama.cpp shares one cache between its slots: context times parallel"),
         *_hardware(wish, model),
+        *_batches(wish),
         *_speculation(wish, model, draft),
         *_reasoning(wish),
         *_own_flags(wish),
@@ -81,6 +83,20 @@ def _parallel(wish: Wish) -> tuple[int, str]:
     return wish.parallel, USER
 
 
+def _lookup(wish: Wish) -> Iterator[Setting]:
+    """N-gram lookup: how many of the last tokens it finds again, and how many it drafts, are the engine's unless said."""
+    because = {"speculation_type": "repeats what already stands in the context; needs no second model"}
+    way = Way(kind="ngram", draft_tokens=wish.draft_tokens, lookup_min=wish.lookup_min)
+    found = find(LLAMACPP).speculate(way, None)
+    yield from (Setting(name, value, because.get(name, USER)) for name, value in found.items())
+
+
+def _batches(wish: Wish) -> Iterator[Setting]:
+    if wish.batch_tokens is not None:
+        yield Setting("batch_tokens", wish.batch_tokens, USER)
+        yield Setting("micro_batch_tokens", wish.batch_tokens, "as many at once as a step takes, or it is no larger step")
+
+
 def _reasoning(wish: Wish) -> Iterator[Setting]:
     if wish.reasoning != "auto":
         yield Setting("reasoning", wish.reasoning, REASONING[wish.reasoning])
@@ -114,9 +130,7 @@ def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Sett
     if wish.speculation == "off" or (wish.speculation == "auto" and draft is None):
         return
     if wish.speculation == "ngram":
-        yield Setting(
-            "speculation_type", "ngram-simple", "repeats what already stands in the context; needs no second model"
-        )
+        yield from _lookup(wish)
         return
     if wish.speculation not in ("auto", "draft"):
         raise Refused(

@@ -9,13 +9,13 @@ from stoker.config import SERVICE_UNIT
 from stoker.errors import Refused
 from stoker.plan.choose import with_id
 from stoker.plan.gate import gate_of_command
-from stoker.plan.wishes import USER, check_wish
+from stoker.plan.wishes import DRAFTING, USER, check_wish
 from stoker.records import GIB, Plan, Setting, Wish
 
 COMMAND = "command"
 FOR_ENGINES = (
     "model", "draft", "context", "parallel", "gpu_layers", "threads", "server", "memory_share", "flags", "version", "image",
-    "mounts", "draft_tokens",
+    "mounts", "batch_tokens", "graph_batch", *DRAFTING,
 )  # fmt: skip
 FOR_PROGRAMS = ("program", "environment", "mounts")
 

@@ -49,7 +49,8 @@ def _with_preferred(plan: Plan, ground: Ground) -> Plan:
 
 def _check_used(wish: Wish) -> None:
     """Raises Refused for what llama.cpp is planned without."""
-    given = {"memory_share": wish.memory_share, "server": wish.server if wish.image else None}
+    server = wish.server if wish.image else None
+    given = {"memory_share": wish.memory_share, "graph_batch": wish.graph_batch, "server": server}
     for name, value in given.items():
         if value is not None:
             raise Refused(

@@ -40,8 +40,9 @@ def make_report(ground: Ground) -> Report:
         plan, budget, findings = plan_llamacpp(ground)
         context = 0
     else:
-        check_wish(ground.wish)
-        served = plan_serving(ground, find(ground.engine))
+        engine = find(ground.engine)
+        check_wish(ground.wish, ground.engine, engine.drafting)
+        served = plan_serving(ground, engine)
         plan, budget, context = _plan(ground, served), served.budget, served.context
         findings = (*served.findings, *_wrong_flags(ground, plan))
     if ground.wish.claim_gib is not None:

@@ -14,12 +14,13 @@ from stoker.engines import Engine, find
 from stoker.errors import Refused
 from stoker.plan.asked import Asked, sort_wish, whole_of
 from stoker.plan.budget import CACHE, EIGHT_BIT_BYTES, SIXTEEN_BIT_BYTES, Load, Room, plan_budget, room_of, wanted_share
+from stoker.plan.drafting import plan_drafting
 from stoker.plan.ground import Ground, Settings
 from stoker.plan.mending import mend_settings
 from stoker.plan.situation import Facts, numbers_of, setting_facts
-from stoker.plan.speculation import OFF, Speculation, choose_speculation
+from stoker.plan.speculation import OFF, Speculation, choose_speculation, kind_of
 from stoker.plan.wishes import USER
-from stoker.records import Budget, Finding, Model, Record, Setting, Wish
+from stoker.records import Budget, Finding, Model, Record, Setting, SettingValue, Wish
 from stoker.rules.match import preferred
 
 
@@ -42,11 +43,12 @@ def plan_serving(ground: Ground, engine: Engine) -> Served:
     load, room = _load(ground, engine, {**numbers, **asked.flags}, parameters), room_of(ground.machine, parameters)
     share = {} if "memory_share" in numbers else _share(load, room)
     sizes = _sizes(share, load, room, ground)
-    drafting = _drafting(engine, speculation, first, ground.wish)
-    graphs = _graphs(engine, load.requests) if ground.machine.gpus else {}
+    drafting = plan_drafting(ground, engine, speculation, first)
+    graphs = _graphs(ground, engine, asked, load.requests)
     mine = _spelled({**numbers, **sizes, **graphs}, engine, ground) | drafting
     mine = mine | {name: one for name, one in first.items() if name.startswith(("--", "$")) and name not in mine}
     fixed = {*asked.flags, *_spelled(asked.numbers, engine, ground), *_chosen_drafting(ground.wish, drafting)}
+    fixed |= _chosen_graphs(ground.wish, graphs, engine)
     settings, findings = mend_settings({**mine, **asked.flags}, fixed, ground)
     budget = plan_budget(load, room, _share_now(settings.values(), share, sizes))
     shown = [numbers[name] for name in ("context", "parallel")]
@@ -62,11 +64,11 @@ def _speculation(ground: Ground, asked: Asked) -> Speculation:
     """What the wish says, or what the model or its draft can do, unless a rule knows better for this engine's build."""
     known = _preferred(ground, asked, {})
     kind = known.get("draft_kind")
-    chosen = choose_speculation(ground.wish, ground.model, ground.draft, str(kind.value) if kind else None)
+    chosen = choose_speculation(ground.wish, ground.model, ground.draft, kind_of(kind.value) if kind else None)
     better = known.get("speculation")
     if ground.wish.speculation != "auto" or better is None or chosen.kind == "off":
         return chosen
-    return Speculation(str(better.value), None, better.because)
+    return Speculation(kind_of(better.value), None, better.because)
 
 
 def _chosen_drafting(wish: Wish, drafting: Settings) -> set[str]:
@@ -95,22 +97,6 @@ def _context(model: Model, first: Settings) -> Setting:
     if trained is not None and isinstance(preferred_tokens.value, int) and trained <= preferred_tokens.value:
         return Setting("context", trained, "all that the model was trained for")
     return preferred_tokens
-
-
-def _drafting(engine: Engine, speculation: Speculation, first: Settings, wish: Wish) -> Settings:
-    if speculation.kind == "off":
-        return {}
-    preferred_tokens = first.get("draft_tokens")
-    value = wish.draft_tokens or (preferred_tokens.value if preferred_tokens else 1)
-    tokens = value if isinstance(value, int) else 1
-    flags = engine.speculate(speculation.kind, speculation.draft_path, tokens)
-    why = USER if wish.draft_tokens else preferred_tokens.because if preferred_tokens else ""
-    rule = "" if wish.draft_tokens or not preferred_tokens else preferred_tokens.rule
-    counts = {name for name in flags if "tokens" in name or "steps" in name}
-    return {
-        name: Setting(name, flag, why, rule) if name in counts else Setting(name, flag, speculation.because)
-        for name, flag in flags.items()
-    }
 
 
 def _load(ground: Ground, engine: Engine, said: Settings, parameters: dict[str, float]) -> Load:
@@ -159,10 +145,28 @@ def _float(value: object) -> float | None:
     return None if value is None else float(str(value))
 
 
-def _graphs(engine: Engine, batch: int) -> Settings:
+def _graphs(ground: Ground, engine: Engine, asked: Asked, batch: int) -> Settings:
+    wanted = ground.wish.graph_batch
+    if wanted is not None:
+        return {name: Setting(name, value, USER) for name, value in _graph_sizes(engine, asked, wanted).items()}
+    if not ground.machine.gpus:
+        return {}
     size = 1 << max(0, batch - 1).bit_length()
     because = f"as many as run at once ({batch}), rounded up to a power of two; more cost memory and start-up time"
     return {name: Setting(name, value, because) for name, value in engine.graph_sizes(size).items()}
+
+
+def _graph_sizes(engine: Engine, asked: Asked, batch: int) -> Mapping[str, SettingValue]:
+    flags = (flag for name in ("graph_batch", "graph_sizes") for flag in engine.spelling.get(name, ()))
+    said = next((flag for flag in flags if flag in asked.flags), None)
+    if said is not None:
+        raise Refused(f"`graph_batch` is {batch}, and `flags` says {said}", next_step="say it once")
+    return engine.graph_sizes(batch)
+
+
+def _chosen_graphs(wish: Wish, graphs: Settings, engine: Engine) -> set[str]:
+    """The flags of graph capture that the user decided, in all their spellings."""
+    return set() if wish.graph_batch is None else {flag for name in graphs for flag in engine.spelling.get(name, ())}
 
 
 def _spelled(neutral: Settings, engine: Engine, ground: Ground) -> Settings:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from stoker.errors import Refused
 from stoker.plan.wishes import USER
-from stoker.records import Model, Record, Wish
+from stoker.records import Model, Record, SpeculationKind, Wish
 
 
 class Speculation(Record, frozen=True):
     """One way to draft tokens, and who chose it."""
 
-    kind: str
+    kind: SpeculationKind
     draft_path: str | None
     because: str
 
@@ -19,7 +21,7 @@ OFF = Speculation("off", None, "")
 WITH_DRAFT = frozenset({"draft", "eagle", "eagle3"})
 
 
-def choose_speculation(wish: Wish, model: Model, draft: Model | None, draft_kind: str | None) -> Speculation:
+def choose_speculation(wish: Wish, model: Model, draft: Model | None, draft_kind: SpeculationKind | None) -> Speculation:
     """Returns the speculation of a plan; raises Refused where what was asked for cannot work.
 
     `draft_kind` is what a rule knows this draft to be, where its architecture does not tell.
@@ -49,7 +51,7 @@ def choose_speculation(wish: Wish, model: Model, draft: Model | None, draft_kind
     return Speculation(wish.speculation, None, USER)
 
 
-def _automatic(model: Model, draft: Model | None, draft_kind: str | None) -> Speculation:
+def _automatic(model: Model, draft: Model | None, draft_kind: SpeculationKind | None) -> Speculation:
     if draft is not None:
         kind = draft_kind or head_kind(draft)
         _check_vocabularies(kind, model, draft)
@@ -59,13 +61,19 @@ def _automatic(model: Model, draft: Model | None, draft_kind: str | None) -> Spe
     return OFF
 
 
-def head_kind(draft: Model) -> str:
+def kind_of(value: object) -> SpeculationKind:
+    """Returns a kind of drafting as a rule names it."""
+    kind: SpeculationKind = msgspec.convert(value, SpeculationKind)
+    return kind
+
+
+def head_kind(draft: Model) -> SpeculationKind:
     """Returns what a draft is by its architecture: an EAGLE head of either generation, or a model of its own."""
     said = f"{draft.architecture} {draft.model_type or ''} {draft.name}".lower()
     return "eagle3" if "eagle3" in said else "eagle" if "eagle" in said else "draft"
 
 
-def _check_vocabularies(kind: str, model: Model, draft: Model) -> None:
+def _check_vocabularies(kind: SpeculationKind, model: Model, draft: Model) -> None:
     ours, theirs = model.vocabulary_hash, draft.vocabulary_hash
     if kind == "draft" and ours is not None and theirs is not None and ours != theirs:
         raise Refused(

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from stoker.config import SERVICE_NAME
 from stoker.errors import Refused
-from stoker.records import Wish
+from stoker.records import SpeculationKind, Tiers, Wish
 
 MOST_DRAFT_TOKENS = 64
+MOST_LOOKUP_TOKENS = 64
 LEAST_CONTEXT_TOKENS = 64
 WITHOUT_DRAFT = frozenset({"off", "ngram"})
 USER = "you asked for it"
+# The keys that say how to draft, beside `speculation` and `draft`.
+DRAFTING = ("draft_tokens", "draft_steps", "draft_topk", "draft_adaptive", "draft_tiers", "lookup_min", "lookup_max")
+Takes = Mapping[str, frozenset[SpeculationKind]]
 
 
-def check_wish(wish: Wish, ngram_counts: bool = True) -> None:
-    """Raises Refused where a wish contradicts itself; `ngram_counts`: whether n-gram lookup takes a number."""
+def check_wish(wish: Wish, engine: str = "", takes: Takes | None = None) -> None:
+    """Raises Refused where a wish contradicts itself; `takes`: what an engine can be told of drafting, for which kinds."""
     _check_names(wish)
     _check_numbers(wish)
-    _check_draft_is_used(wish, ngram_counts)
+    _check_draft_is_used(wish)
+    if takes is not None:
+        _check_is_taken(wish, engine, takes)
+    _check_lookup(wish)
+    _check_adaptive(wish)
+    _check_tree(wish)
+    _check_tiers(wish)
 
 
 def _check_names(wish: Wish) -> None:
@@ -38,6 +49,12 @@ def _check_numbers(wish: Wish) -> None:
         "threads": (wish.threads, 1, 1024),
         "gpu_layers": (wish.gpu_layers, -1, 100_000),
         "draft_tokens": (wish.draft_tokens, 1, MOST_DRAFT_TOKENS),
+        "draft_steps": (wish.draft_steps, 1, MOST_DRAFT_TOKENS),
+        "draft_topk": (wish.draft_topk, 1, MOST_DRAFT_TOKENS),
+        "lookup_min": (wish.lookup_min, 1, MOST_LOOKUP_TOKENS),
+        "lookup_max": (wish.lookup_max, 1, MOST_LOOKUP_TOKENS),
+        "batch_tokens": (wish.batch_tokens, 1, 1_048_576),
+        "graph_batch": (wish.graph_batch, 1, 4096),
         "memory_share": (wish.memory_share, 0.01, 1),
         "claim_gib": (wish.claim_gib, 0.01, 100_000),
     }
@@ -50,16 +67,91 @@ def _check_numbers(wish: Wish) -> None:
         raise Refused(f"`context` is {wish.context} tokens", next_step=f"give {LEAST_CONTEXT_TOKENS} or more")
 
 
-def _check_draft_is_used(wish: Wish, ngram_counts: bool) -> None:
-    given = [name for name, value in (("draft", wish.draft), ("draft_tokens", wish.draft_tokens)) if value is not None]
-    counts = {"off": False, "ngram": ngram_counts}.get(wish.speculation, True)
-    unused = [name for name in given if (wish.speculation in WITHOUT_DRAFT and name == "draft") or not counts]
-    if unused:
+def _check_draft_is_used(wish: Wish) -> None:
+    given = ["draft"] if wish.draft is not None and wish.speculation in WITHOUT_DRAFT else []
+    given += _given(wish) if wish.speculation == "off" else []
+    if given:
+        raise _unused(given[0], wish, "set speculation = 'draft', or")
+
+
+def _given(wish: Wish) -> list[str]:
+    return [name for name in DRAFTING if getattr(wish, name) not in (None, False)]
+
+
+def _unused(name: str, wish: Wish, instead: str = "") -> Refused:
+    return Refused(
+        f"`{name}` is set, but `speculation` is '{wish.speculation}'",
+        why="it would be ignored in silence",
+        next_step=f"{instead} leave `{name}` out".strip(),
+    )
+
+
+def _check_is_taken(wish: Wish, engine: str, takes: Takes) -> None:
+    """Raises Refused for what the engine cannot be told at all, or not for this kind of drafting."""
+    for name in _given(wish):
+        if not takes.get(name):
+            raise Refused(f"`{name}` is set, and {engine} has nothing like it", next_step=f"leave `{name}` out")
+        if wish.speculation not in ("auto", *takes[name]):
+            raise _unused(name, wish)
+
+
+def _check_lookup(wish: Wish) -> None:
+    if wish.lookup_min is not None and wish.lookup_max is not None and wish.lookup_min > wish.lookup_max:
         raise Refused(
-            f"`{unused[0]}` is set, but `speculation` is '{wish.speculation}'",
-            why="it would be ignored in silence",
-            next_step=f"set speculation = 'draft', or leave `{unused[0]}` out",
+            f"`lookup_min` is {wish.lookup_min} and `lookup_max` {wish.lookup_max}",
+            next_step="give a `lookup_max` that is at least as large",
         )
+
+
+def _check_adaptive(wish: Wish) -> None:
+    given = [name for name in _given(wish) if name != "draft_adaptive"]
+    if wish.draft_adaptive and given:
+        raise Refused(
+            f"`draft_adaptive` is set, and `{given[0]}` beside it",
+            why="the engine chooses the numbers itself then",
+            next_step="keep one of them",
+        )
+
+
+def tree_tokens(steps: int, topk: int) -> int:
+    """Returns how many tokens a tree can hold: the first pass gives `topk`, each further one as many for each of those."""
+    return topk + (steps - 1) * topk * topk
+
+
+def _check_tree(wish: Wish) -> None:
+    """Raises Refused unless steps, top-k and draft tokens are said together and fit each other."""
+    if wish.draft_steps is None and (wish.draft_topk in (None, 1) or wish.speculation == "ngram"):
+        return
+    steps, topk, tokens = wish.draft_steps, wish.draft_topk, wish.draft_tokens
+    if steps is None or topk is None or tokens is None:
+        raise Refused(
+            "`draft_steps`, `draft_topk` and `draft_tokens` say a tree together, and one of them is missing",
+            why="the engine ends its start where it gets some of them",
+            next_step="give all three, or `draft_tokens` alone for a chain",
+        )
+    most = tree_tokens(steps, topk)
+    if not steps <= tokens <= most:
+        raise Refused(
+            f"`draft_tokens` is {tokens}, and a tree of {steps} steps by {topk} holds {steps} to {most}",
+            next_step=f"give {steps} to {most}",
+        )
+
+
+def _check_tiers(wish: Wish) -> None:
+    if wish.draft_tiers is not None and not _is_whole(wish.draft_tiers):
+        raise Refused(
+            f"`draft_tiers` is {[list(one) for one in wish.draft_tiers]}",
+            why="each is [from, to, draft tokens] for so many requests at once; the first begins at 1, the next after it",
+            next_step="write for example draft_tiers = [[1, 2, 4], [3, 8, 2], [9, 64, 0]]",
+        )
+
+
+def _is_whole(tiers: Tiers) -> bool:
+    begins = [1, *(last + 1 for _, last, _ in tiers[:-1])]
+    return bool(tiers) and all(
+        first == begin and first <= last and 0 <= tokens <= MOST_DRAFT_TOKENS
+        for (first, last, tokens), begin in zip(tiers, begins, strict=True)
+    )
 
 
 def name_for(stem: str) -> str:

@@ -167,6 +167,8 @@ from stoker.records.plan import (
     Setting,
     SettingValue,
     SpeculationKind,
+    Tiers,
+    Way,
     Wish,
 )
 from stoker.records.recipe import (
@@ -235,7 +237,6 @@ from stoker.records.tune import (
     Tried,
     TriedWay,
     TuneView,
-    Way,
 )
 from stoker.records.usage import (
     UsageBy,
@@ -301,7 +302,8 @@ __all__ = [
     "SeriesPoint", "ServedModel", "Service", "ServiceView", "Setting", "SettingValue", "Severity", "Sighting",
     "SpeculationKind", "SpeculationSeen", "SpeedView", "Spelling", "SpentPart", "Stage", "StageName", "StageRow",
     "StageSign", "Standing", "Start", "State", "StatusView", "StepOutcome", "StepRun", "Suggestion", "SwitchOutcome",
-    "SwitchView", "Target", "Test", "Timeline", "TimelineView", "TokensRead", "Topic", "Tried", "TriedWay", "TuneView",
+    "SwitchView", "Target", "Test", "Tiers", "Timeline", "TimelineView", "TokensRead", "Topic", "Tried", "TriedWay",
+    "TuneView",
     "UninstallView", "UnitAction", "UnitKind", "UnitLaunch", "UsageBy", "UsageLine", "UsageRecord", "UsageView",
     "Verdict", "Verification", "VerifyView", "Way", "Wish", "Workflow", "WorkflowStep", "Written", "say_bytes", "say_s",
     "worst",

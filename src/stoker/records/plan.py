@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from stoker.records.base import Record
@@ -12,6 +13,8 @@ SpeculationKind = Literal["auto", "off", "ngram", "draft", "eagle", "eagle3", "m
 ReasoningKind = Literal["auto", "on", "off"]
 SettingValue = str | int | float | bool | tuple[str | int | float | bool, ...]
 Pool = Literal["gpu", "host", "both"]
+# From so many requests at once to so many: the tokens drafted a step. The first begins at 1, none overlap.
+Tiers = tuple[tuple[int, int, int], ...]
 
 
 class Wish(Record, frozen=True):
@@ -23,6 +26,7 @@ class Wish(Record, frozen=True):
     or the name of a systemd `unit`, `claim_gib`, and `health` (a path that answers 200) or `ready_line` (a pattern of its
     log) instead of a model. Of the services of one `group` only one is up at a time. `filters` are the gateway's, in order;
     they are no part of the plan. `gate` names the probes that have to pass before it is READY; None lets the plan choose.
+    How tokens are drafted, and the sizes of an engine, are the fields of `Way`.
     """
 
     name: str
@@ -35,6 +39,14 @@ class Wish(Record, frozen=True):
     speculation: SpeculationKind = "auto"
     draft: str | None = None
     draft_tokens: int | None = None
+    draft_steps: int | None = None
+    draft_topk: int | None = None
+    draft_adaptive: bool | None = None
+    draft_tiers: Tiers | None = None
+    lookup_min: int | None = None
+    lookup_max: int | None = None
+    batch_tokens: int | None = None
+    graph_batch: int | None = None
     reasoning: ReasoningKind = "auto"
     gpu_layers: int | None = None
     threads: int | None = None
@@ -53,6 +65,57 @@ class Wish(Record, frozen=True):
     unit: str | None = None
     filters: tuple[str, ...] = ()
     gate: tuple[str, ...] | None = None
+
+
+class Way(Record, frozen=True):
+    """One way to run a service, by the keys of its table (`kind` is `speculation`); what is None is left to the plan.
+
+    `draft_tokens` are drafted a step. In a tree the draft runs `draft_steps` times and keeps `draft_topk` tokens of each
+    branch; of all those `draft_tokens` are verified. `lookup_min` and `lookup_max` are how many of the last tokens n-gram
+    lookup has to find again. `draft_adaptive` lets the engine choose the number of draft tokens by what it sees,
+    `draft_tiers` by how many requests run. The sizes: `parallel` requests at once, `batch_tokens` of prompts a step,
+    graphs for up to `graph_batch` requests, and the engine's `memory_share`.
+    """
+
+    kind: SpeculationKind | None = None
+    draft_tokens: int | None = None
+    draft_steps: int | None = None
+    draft_topk: int | None = None
+    draft_adaptive: bool | None = None
+    draft_tiers: Tiers | None = None
+    lookup_min: int | None = None
+    lookup_max: int | None = None
+    parallel: int | None = None
+    batch_tokens: int | None = None
+    graph_batch: int | None = None
+    memory_share: float | None = None
+
+    @property
+    def keys(self) -> dict[str, SettingValue | Tiers]:
+        """What a service's table says of it."""
+        said = {name: getattr(self, name) for name in self.__struct_fields__ if getattr(self, name) is not None}
+        return {"speculation" if name == "kind" else name: value for name, value in said.items()}
+
+    @property
+    def name(self) -> str:
+        """As people read it: `off`, `ngram 8 after 2 to 8`, `draft 4`, `eagle3 15 in 5 steps by 4`, `parallel 16`."""
+        if self.kind is None:
+            said = (f"{name} {value:g}" for name, value in self.keys.items() if isinstance(value, int | float))
+            return " ".join(said) or "as it is"
+        return " ".join(part for part in (self.kind, *self._numbers()) if part)
+
+    def _numbers(self) -> Iterator[str]:
+        if self.draft_tokens is not None and not self.draft_tiers:
+            yield str(self.draft_tokens)
+        if self.draft_steps is not None:
+            yield f"in {self.draft_steps} steps by {self.draft_topk}"
+        elif self.draft_topk is not None:
+            yield f"by {self.draft_topk}"
+        if (least := self.lookup_min or self.lookup_max) is not None:
+            yield f"after {least}" if self.lookup_max in (None, least) else f"after {least} to {self.lookup_max}"
+        if self.draft_adaptive:
+            yield "adaptive"
+        yield ", ".join(f"{tokens} up to {last}" for _, last, tokens in self.draft_tiers or ())
 
 
 class Setting(Record, frozen=True):

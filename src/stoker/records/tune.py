@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from stoker.records.base import Record
-from stoker.records.plan import SpeculationKind
+from stoker.records.plan import Way
 
 Objective = Literal["single", "throughput", "goodput"]
 # Where a length by the number of draft tokens comes from: the engine's counters by position, its mean accept rate over all
@@ -14,18 +14,6 @@ LengthsBy = Literal["positions", "mean", "usual"]
 # What became of a way: measured now, taken from an earlier run, it did not start or answer, the plan refuses it, or it was
 # not worth a start.
 Tried = Literal["measured", "kept", "failed", "refused", "left"]
-
-
-class Way(Record, frozen=True):
-    """One way to draft tokens, in the words of a service's table; `draft_tokens` None: it takes no number."""
-
-    kind: SpeculationKind
-    draft_tokens: int | None = None
-
-    @property
-    def name(self) -> str:
-        """As people read it: `off`, `ngram`, `draft 4`."""
-        return self.kind if self.draft_tokens is None else f"{self.kind} {self.draft_tokens}"
 
 
 class Seen(Record, frozen=True):

@@ -7,11 +7,11 @@ improvement first. Once nothing has that chance, the best measured one is best b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import NormalDist
 
-from stoker.records import Record, Seen, Sighting, Way
-from stoker.tune.curve import Guess, guess_rate
+from stoker.records import Record, Sighting, SpeculationKind, Way
+from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, Family, complexity, scouts
 from stoker.tune.ratios import compare, rate_of
 
@@ -26,11 +26,17 @@ Guesses = Mapping[Way, Guess]
 
 
 class State(Record, frozen=True):
-    """What is known so far: what was measured, and what did not work."""
+    """What is known so far: what was measured, and what did not work.
+
+    `loads` are the requests at once of each thing that was seen of a way; `tiered` the kinds of drafts for which the engine
+    takes a number of draft tokens by how many requests run.
+    """
 
     families: tuple[Family, ...]
     measured: tuple[Sighting, ...] = ()
     failed: frozenset[Way] = frozenset()
+    loads: tuple[int, ...] = ()
+    tiered: frozenset[SpeculationKind] = frozenset()
 
     def find(self, way: Way) -> Sighting | None:
         """Returns what was measured of a way."""
@@ -53,38 +59,13 @@ def next_scout(state: State) -> Way | None:
     Where the service drafts already, but less, its counters say nothing of the positions behind.
     """
     for family in state.families:
+        if not family.is_scouted:
+            continue
         scout = next((way for way in scouts(family) if way not in state.failed), None)
         known = [one.way.draft_tokens or 0 for one in state.measured if one.way in family.ways]
         if scout is not None and max(known, default=-1) < (scout.draft_tokens or 0):
             return scout
     return None
-
-
-def guess_all(state: State) -> dict[Way, Guess]:
-    """Returns what to expect of every way that was not measured and belongs to a family that was."""
-    plain = state.find(OFF)
-    if plain is None:
-        return {}
-    return {
-        way: _guess(way.draft_tokens, family.kind, plain.seen, found)
-        for family in state.families if (found := _counted(state, family))
-        for way in family.ways if way.draft_tokens is not None and way not in state.failed and state.find(way) is None
-    }  # fmt: skip
-
-
-def _counted(state: State, family: Family) -> list[tuple[int, Sighting]]:
-    """Returns what was measured of a family, by the number of draft tokens."""
-    ways = set(family.ways)
-    return [(one.way.draft_tokens, one) for one in state.measured if one.way in ways and one.way.draft_tokens]
-
-
-def _guess(count: int, kind: str, plain: Sequence[Seen], found: Sequence[tuple[int, Sighting]]) -> Guess:
-    """Returns the guess for all contents together; what is off for one of them is likely off for all."""
-    each = [
-        guess_rate(count, kind, one, [(tokens, seen.seen[place]) for tokens, seen in found])
-        for place, one in enumerate(plain)
-    ]
-    return Guess(sum(one.mean for one in each) / len(each), sum(one.sd for one in each) / len(each))
 
 
 def leader_of(state: State) -> Sighting | None:
@@ -120,15 +101,15 @@ def choose(state: State, present: Way) -> tuple[Sighting, str]:
     """
     leader = max(state.measured, key=rate_of)
     alike = [one for one in state.measured if rate_of(one) * (1 + ALIKE) >= rate_of(leader)]
-    best = min(alike, key=lambda one: complexity(one.way))
+    best = min(alike, key=lambda one: complexity(one.way, present))
     for way in (OFF, present):
         sure = state.find(way)
-        if sure is None or complexity(sure.way) >= complexity(best.way):
+        if sure is None or complexity(sure.way, present) >= complexity(best.way, present):
             continue
         if not (said := compare(best, sure)).is_faster:
             chance = _say(said.low, said.high)
             return sure, f"no difference between {best.way.name} and {sure.way.name} beyond chance{chance}"
-    return best, _why(state, best)
+    return best, _why(state, best, present)
 
 
 def _say(low: float | None, high: float | None) -> str:
@@ -137,9 +118,10 @@ def _say(low: float | None, high: float | None) -> str:
     return f" ({100 * (low - 1):+.1f} to {100 * (high - 1):+.1f} %)"
 
 
-def _why(state: State, best: Sighting) -> str:
-    plain = state.find(OFF)
-    if plain is None or plain.way == best.way:
-        return "nothing that was tried is faster" if plain else "it is the fastest of what was tried"
-    times = rate_of(best) / rate_of(plain)
-    return f"{'more than ten' if times > 10 else f'{times:.2f}'} times as fast as without drafts"
+def _why(state: State, best: Sighting, present: Way) -> str:
+    base = state.find(present if present.kind is None else OFF)
+    if base is None or base.way == best.way:
+        return "nothing that was tried is faster" if base else "it is the fastest of what was tried"
+    times = rate_of(best) / rate_of(base)
+    than = "without drafts" if base.way == OFF else f"with {present.name}"
+    return f"{'more than ten' if times > 10 else f'{times:.2f}'} times as fast as {than}"

@@ -62,12 +62,17 @@ def guess_rate(count: int, kind: str, plain: Seen, family: Sequence[tuple[int, S
 
 def _anchors(kind: str, plain: Seen, family: Sequence[tuple[int, Seen]]) -> list[Anchor]:
     drafted = [Anchor(count, length, length / _rate(seen), seen) for count, seen in sorted(family, key=lambda one: one[0])
-               for length in (_length_of(kind, seen, count),)]  # fmt: skip
+               for length in (length_of(kind, seen, count),)]  # fmt: skip
     return [Anchor(0, 1.0, 1.0 / _rate(plain), plain), *drafted]
 
 
+def log_rate(seen: Seen) -> float:
+    """Returns the mean logarithm of its rates."""
+    return mean_log(seen.rates)
+
+
 def _rate(seen: Seen) -> float:
-    return math.exp(mean_log(seen.rates))
+    return math.exp(log_rate(seen))
 
 
 def _source(anchors: Sequence[Anchor], count: int) -> Anchor:
@@ -78,11 +83,13 @@ def _source(anchors: Sequence[Anchor], count: int) -> Anchor:
 def _length(kind: str, source: Anchor, count: int) -> tuple[float, LengthsBy]:
     if count <= len(source.seen.lengths):
         return source.seen.lengths[count - 1], source.seen.lengths_by
-    return _length_of(kind, source.seen, count), "usual"
+    return length_of(kind, source.seen, count), "usual"
 
 
-def _length_of(kind: str, seen: Seen, count: int) -> float:
+def length_of(kind: str, seen: Seen, count: int) -> float:
     """Returns the tokens of a step: as counted; beyond what was counted, or without counters, as is usual."""
+    if count == 0:
+        return 1.0
     if seen.lengths:
         return seen.lengths[min(count, len(seen.lengths)) - 1]
     return expected_length(falling_rates(USUAL_FIRST_RATE[sort_of(kind) or "draft"], count))

@@ -10,9 +10,9 @@ from html import escape
 from math import floor, log10
 
 from stoker.records import Band, TriedWay, TuneView
-from stoker.tune.showing import say_band
+from stoker.tune.showing import say_band, shown_ways
 
-LEFT, TOP, STEP, HEIGHT, FOOT, BAR, DOT = 64, 16, 72, 300, 44, 28, 5
+LEFT, TOP, STEP, HEIGHT, FOOT, BAR, DOT, LINE = 64, 16, 72, 300, 80, 28, 5, 16
 LEAST_WIDTH, TICKS = 420, 5
 HEADINGS = ("way", "predicted, tok/s", "measured, tok/s", "accepted", "runs", "what became of it")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -67,7 +67,7 @@ def _said(band: Band | None) -> str:
 
 def render_svg(view: TuneView) -> str:
     """Returns the curve as a picture."""
-    shown = [one for one in view.ways if one.tried not in ("refused", "failed")]
+    shown = shown_ways(view)
     most = max(
         (band.high_tok_s or band.tok_s for one in shown for band in (one.predicted, one.measured) if band), default=1.0
     )
@@ -110,4 +110,12 @@ def _column(one: TriedWay, place: int, most: float, view: TuneView) -> Iterator[
             yield f'<line class="interval" x1="{x}" x2="{x}" y1="{low:.1f}" y2="{high:.1f}"/>'
         yield f'<circle class="measured" cx="{x}" cy="{_y(seen.tok_s, most):.1f}" r="{DOT}"/>'
     chosen = " chosen" if one.way == view.chosen else ""
-    yield f'<text class="name{chosen}" x="{x}" y="{TOP + HEIGHT + 24}">{escape(one.way.name)}</text>'
+    for line, words in enumerate(_name_lines(one.way.name)):
+        yield f'<text class="name{chosen}" x="{x}" y="{TOP + HEIGHT + 24 + LINE * line}">{escape(words)}</text>'
+
+
+def _name_lines(name: str) -> Iterator[str]:
+    """Breaks a long name, as `ngram 8 after 2 to 8`, so that it fits below its column."""
+    words = name.split()
+    yield " ".join(words[:2])
+    yield from (" ".join(words[place : place + 2]) for place in range(2, len(words), 2))

@@ -48,6 +48,9 @@ def _lengths(told: SpeculationSeen, way: Way, drafted: float) -> tuple[tuple[flo
     beginning: so the shares of a run with many draft tokens add up to the lengths of all with fewer.
     """
     count = way.draft_tokens
+    if way.draft_steps or way.draft_adaptive or way.draft_tiers:  # no chain of one length: only the whole is known
+        whole = told.accept_length
+        return ((), "usual") if whole is None else ((1.0 + drafted * (whole - 1.0),), "mean")
     if told.accept_rate_by_position and count:
         shares = [*told.accept_rate_by_position, *[0.0] * count][:count]
         return tuple(1.0 + drafted * total for total in accumulate(shares)), "positions"

@@ -21,6 +21,12 @@ def make_view(
     )  # fmt: skip
 
 
+def shown_ways(view: TuneView) -> list[TriedWay]:
+    """Returns the ways of which something is known; all that could be tried, where nothing is."""
+    tried = [one for one in view.ways if one.tried not in ("refused", "failed")]
+    return [one for one in tried if one.predicted or one.measured] or tried
+
+
 def say_band(band: Band) -> str:
     """Returns a rate and its interval as people read them."""
     if band.low_tok_s is None or band.high_tok_s is None:

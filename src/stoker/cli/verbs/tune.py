@@ -12,31 +12,40 @@ from stoker.cli.kinds import seconds, tokens
 
 if TYPE_CHECKING:
     from stoker.flows.tune_trying import Asking
+    from stoker.records import Objective
 
-HELP = """Find the fastest way to draft tokens for a service, with at most half of the starts that trying everything takes.
+HELP = """Find the fastest way to draft tokens for a service, or a size of its engine, with at most half of the starts that
+trying everything takes.
 
 Measures the service without drafts and once with many draft tokens: the engine's counters of that start tell how every
 smaller number would do. Only what may well be the best is started then, until one is best beyond doubt or the budget ends.
 Each start waits for memory and has to pass the gate. The best way is written into stoker.toml with its evidence, and
 `stoker rollback` goes back. Ctrl-C at any time leaves the service and the file as they were.
 
-Whoever uses the service meanwhile is interrupted, and disturbs what is measured.
+Whoever uses the service meanwhile is interrupted, and disturbs what is measured. It says first what it is going to do and
+how long that may take, and in a terminal it asks; --yes answers.
+
+--knob turns something else than how it drafts: `parallel` (requests at once), `batch_tokens` (of prompts in a step),
+`graph_batch` (the largest batch with graphs) or `memory_share` (upwards, in steps of 0.05, until memory is near its floor).
 
 \b
 Example:
   stoker tune coder --content code
   stoker tune coder --content code --content prose --budget 30m
   stoker tune coder --objective throughput --concurrency 8
+  stoker tune coder --knob batch_tokens --pp 4096
   stoker tune coder --dry-run
 """
 MANY = 8
+KNOBS = ("drafts", "parallel", "batch_tokens", "graph_batch", "memory_share")
 
 
-@click.command(help=HELP, short_help="Find the fastest way to draft, with few starts.")
+@click.command(help=HELP, short_help="Find the fastest way to draft, or a size, with few starts.")
 @click.argument("service", required=False)
+@click.option("--knob", type=click.Choice(KNOBS), default="drafts", help="What to turn. [drafts]")
 @click.option(
-    "--objective", type=click.Choice(["single", "throughput", "goodput"]), default="single",
-    help="Fast for one request, for many together, or for those within --slo. [single]",
+    "--objective", type=click.Choice(["single", "throughput", "goodput"]),
+    help="Fast for one request, for many together, or for those within --slo. [single; throughput for sizes]",
 )  # fmt: skip
 @click.option(
     "--content", "contents", type=content, multiple=True, metavar="KIND",
@@ -47,28 +56,34 @@ MANY = 8
 @click.option("--precision", type=share, default="3%", metavar="SHARE", help="Or until it is as precise as this. [3%]")
 @click.option("--pp", type=tokens, default="512", metavar="N", help="Tokens of the prompt. [512]")
 @click.option("--tg", type=tokens, default="256", metavar="N", help="New tokens to be generated. [256]")
-@click.option("--concurrency", type=click.IntRange(1, 4096), help="Requests at once. [1, for throughput and goodput 8]")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 4096), multiple=True,
+    help="Requests at once; several, and it shall be fast at each. [1, for throughput and goodput 8]",
+)  # fmt: skip
 @click.option("--slo", "limits", type=slo, metavar="LIMITS", help="For goodput: ttft=500ms,itl=50ms,e2e=10s.")
 @click.option("--seed", type=int, default=1, help="The same seed asks the same prompts. [1]")
 @click.option("--fresh", is_flag=True, help="Measure what was measured today again.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Draw it, too: a .html or .svg file.")
 @click.option("--dry-run", is_flag=True, help="Say what it would try and how long that takes.")
+@click.option("--yes", is_flag=True, help="Begin without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-def tune(service: str | None, output: Path | None, dry_run: bool, as_json: bool, **asked: Any) -> None:
+def tune(service: str | None, output: Path | None, dry_run: bool, yes: bool, as_json: bool, **asked: Any) -> None:
     """Tunes, and shows the curve."""
     from stoker.cli.show import say_json
-    from stoker.cli.tune_text import view_text
+    from stoker.cli.tune_text import Teller, view_text
     from stoker.config import find_paths, read_config
     from stoker.flows import tune as flow
 
     if output is not None and output.suffix not in flow.PICTURES:
         raise click.UsageError(f"{output} says not what to write: let its name end in .html or .svg")
-    paths = find_paths()
+    asking, paths = _asking(asked), find_paths()
     config = read_config(paths.config)
-    if dry_run:
-        view = flow.plan_tuning(paths, config, service, _asking(asked))
-    else:
-        view = flow.tune(paths, config, service, _asking(asked), _silent if as_json else click.echo)
+    view = flow.plan_tuning(paths, config, service, asking)
+    if not dry_run:
+        teller = Teller(is_silent=as_json)
+        teller.begin(view, asking, says_yes=yes, is_named=service is not None)
+        view = flow.tune(paths, config, view.service, asking, teller.talk())
+        teller.close()
     if as_json:
         say_json(view)
     else:
@@ -81,21 +96,22 @@ def tune(service: str | None, output: Path | None, dry_run: bool, as_json: bool,
 COMMAND = tune
 
 
-def _silent(line: str) -> None:
-    """Says nothing, so that standard output holds one JSON document."""
-
-
 def _asking(asked: dict[str, Any]) -> Asking:
     from stoker.flows.tune_trying import Asking
 
     if (asked["objective"] == "goodput") != (asked["limits"] is not None):
         raise click.UsageError("goodput counts requests within --slo, and nothing else does: give both or none")
-    alone = asked["objective"] == "single"
-    if alone and asked["concurrency"] not in (None, 1):
+    sizes = asked["knob"] != "drafts"
+    if sizes and asked["objective"] == "single":
+        raise click.UsageError("sizes are for many requests together: leave --objective out, or say throughput or goodput")
+    objective: Objective = asked["objective"] or ("throughput" if sizes else "single")
+    alone = objective == "single"
+    if alone and asked["concurrency"] not in ((), (1,)):
         raise click.UsageError("--concurrency is for --objective throughput or goodput: single is one request at a time")
+    concurrency = tuple(dict.fromkeys(asked["concurrency"])) or ((1,) if alone else (MANY,))
     return Asking(
-        objective=asked["objective"], contents=tuple(dict.fromkeys(asked["contents"])) or ("prose",),
+        knob=asked["knob"], objective=objective, contents=tuple(dict.fromkeys(asked["contents"])) or ("prose",),
         budget_s=asked["budget_s"], prompt_tokens=asked["pp"], new_tokens=asked["tg"],
-        concurrency=asked["concurrency"] or (1 if alone else MANY), slo=asked["limits"], measure_s=asked["measure_s"],
+        concurrency=concurrency, slo=asked["limits"], measure_s=asked["measure_s"],
         precision=asked["precision"], seed=asked["seed"], fresh=asked["fresh"],
     )  # fmt: skip

@@ -1,0 +1,93 @@
+"""Plans how a GPU engine drafts: by the wish, else by what rules prefer, in the words of its version. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from stoker.engines import Engine
+from stoker.errors import Refused
+from stoker.plan.ground import Ground, Settings
+from stoker.plan.speculation import Speculation
+from stoker.plan.wishes import DRAFTING, USER
+from stoker.records import Setting, SettingValue, SpeculationKind, Way, Wish
+
+# vLLM's configuration is one flag of JSON, so no catalog of flags tells when it got an entry.
+SINCE = {("vllm", "draft_tiers"): (0, 24)}
+RELEASE = re.compile(r"(\d+)\.(\d+)")
+
+
+def plan_drafting(ground: Ground, engine: Engine, speculation: Speculation, first: Settings) -> Settings:
+    """Returns the flags that say how to draft; raises Refused for what this version cannot be told, or not for this kind."""
+    wish = ground.wish
+    _check_kind(wish, speculation.kind, engine)
+    if speculation.kind == "off":
+        return {}
+    preferred = first.get("draft_tokens")
+    tokens = wish.draft_tokens or (preferred.value if preferred else 1)
+    way = way_of_wish(wish, speculation.kind, tokens if isinstance(tokens, int) else 1)
+    flags = _in_words(engine.speculate(way, speculation.draft_path), ground, engine)
+    _check_since(wish, ground)
+    counted = Setting("", 0, USER) if wish.draft_tokens else preferred or Setting("", 0, "")
+    return {name: _because(name, value, speculation, counted, wish) for name, value in flags.items()}
+
+
+def way_of_wish(wish: Wish, kind: SpeculationKind, tokens: int) -> Way:
+    """Returns how a wish drafts, once its kind and number are decided."""
+    said = {name: getattr(wish, name) for name in DRAFTING}
+    return msgspec.structs.replace(Way(**said), kind=kind, draft_tokens=tokens)
+
+
+def _because(name: str, value: SettingValue, speculation: Speculation, counted: Setting, wish: Wish) -> Setting:
+    chosen = {"steps": wish.draft_steps, "topk": wish.draft_topk, "ngram": True, "adaptive": True}
+    if any(part in name and wanted for part, wanted in chosen.items()):
+        return Setting(name, value, USER)
+    if "tokens" in name or "steps" in name:
+        return Setting(name, value, counted.because, counted.rule)
+    return Setting(name, value, speculation.because)
+
+
+def _check_kind(wish: Wish, kind: SpeculationKind, engine: Engine) -> None:
+    """Raises Refused for what was said of another kind of drafting than the plan chose."""
+    given = [name for name in DRAFTING if name != "draft_tokens" and getattr(wish, name) not in (None, False)]
+    unused = next((name for name in given if kind not in engine.drafting.get(name, ())), None)
+    if unused is not None:
+        drafts = "nothing drafts" if kind == "off" else f"{wish.name} drafts with `{kind}`"
+        raise Refused(
+            f"`{unused}` is set, but {drafts}",
+            why="it would be ignored in silence",
+            next_step=f"say `speculation`, or leave `{unused}` out",
+        )
+
+
+def _in_words(said: Mapping[str, SettingValue], ground: Ground, engine: Engine) -> dict[str, SettingValue]:
+    """Returns neutral names in the newest words that the engine's version knows."""
+    return {name if name.startswith("--") else _word(name, ground, engine): value for name, value in said.items()}
+
+
+def _word(name: str, ground: Ground, engine: Engine) -> str:
+    known = next((flag for flag in engine.spelling[name] if ground.knows(flag)), None)
+    if known is None:
+        raise Refused(
+            f"{engine.name} {ground.version or ''} has no {' or '.join(engine.spelling[name])}".replace("  ", " "),
+            why=f"`{KEYS.get(name, name)}` is said with it",
+            next_step=f"leave `{KEYS.get(name, name)}` out, or use a version that has it: `stoker flags {engine.name}`",
+        )
+    return known
+
+
+KEYS = {"lookup_breadth": "draft_topk"}
+
+
+def _check_since(wish: Wish, ground: Ground) -> None:
+    found = RELEASE.match(ground.version or "")
+    for (engine, name), since in SINCE.items():
+        old = found is not None and (int(found[1]), int(found[2])) < since
+        if old and engine == ground.engine and getattr(wish, name) is not None:
+            raise Refused(
+                f"{engine} {ground.version} does not know `{name}`",
+                why=f"it came with {'.'.join(map(str, since))}",
+                next_step="give one number as `draft_tokens`, or use a later version",
+            )
