@@ -96,13 +96,15 @@ def test_a_token_is_stale_once_the_plan_is_another(home: Home) -> None:
     assert outcomes(home)[-1].startswith("start one: failed: one would run by another plan")
 
 
-@pytest.mark.parametrize("service", ["/bin/sh", "../x", "nobody", "", "one; rm -rf /", "$(id)"])
-def test_an_agent_can_name_only_services_that_the_owner_wrote_down(home: Home, service: str) -> None:
+def test_an_agent_can_name_only_services_that_the_owner_wrote_down(home: Home) -> None:
     home.add_fake("one")
-    said = ask_as_agent(home, lambda client: ask_wrongly(client, "start_service", service=service), ACT)
-    assert "there is no service called" in said
-    said = ask_as_agent(home, lambda client: ask_wrongly(client, "stop_service", service=service), ACT)
-    assert "does not run" in said
+
+    async def story(client: Client) -> None:
+        for service in ("/bin/sh", "../x", "nobody", "", "one; rm -rf /", "$(id)"):
+            assert "there is no service called" in await ask_wrongly(client, "start_service", service=service)
+            assert "does not run" in await ask_wrongly(client, "stop_service", service=service)
+
+    ask_as_agent(home, story, ACT)
     assert outcomes(home) == []
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +13,21 @@ from home import Home
 from stoker.mcp.wire import MOST_BYTES, Asked, RpcError, read_message
 
 CALL = {"name": "explain_setting", "arguments": {"engine": "vllm", "setting": "--max-num-seqs"}}
+ABSENT: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("tools/call", {"name": "start_service", "arguments": {"service": "demo"}}, "there is no tool start_service"),
+    ("tools/call", {"name": "diagnose_servce"}, "did you mean `diagnose_service`?"),
+    ("tools/call", {"name": ["a"]}, "there is no tool"),
+    ("tools/call", {}, "there is no tool None"),
+    ("resources/read", {"uri": "file:///etc/passwd"}, "there is no resource"),
+    ("resources/read", {"uri": "stoker://rules/../../etc/passwd"}, "there is no rule"),
+    ("resources/read", {"uri": "stoker://plans/nobody"}, "no plan of `nobody` is kept"),
+    ("resources/read", {"uri": "stoker://reports/bench/x"}, "is no run"),
+    ("resources/read", {"uri": "stoker://reports/verify/nobody"}, "nothing is kept of nobody"),
+    ("resources/read", {"uri": 7}, "wants a `uri`"),
+    ("prompts/get", {"name": "nope"}, "there is no prompt"),
+    ("prompts/get", {"name": "it-got-slow", "arguments": {"service": "; rm -rf"}}, "is no service's name"),
+    ("sampling/createMessage", {}, "there is no method"),
+)
 
 
 def test_bad_lines_are_refused_one_by_one_and_the_next_is_answered(home: Home) -> None:
@@ -56,27 +71,10 @@ def test_an_agent_that_asks_in_a_circle_is_told_to_wait(home: Home) -> None:
     assert all("questions wait already" in text for text in waiting)
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "says"),
-    [
-        ("tools/call", {"name": "start_service", "arguments": {"service": "demo"}}, "there is no tool start_service"),
-        ("tools/call", {"name": "diagnose_servce"}, "did you mean `diagnose_service`?"),
-        ("tools/call", {"name": ["a"]}, "there is no tool"),
-        ("tools/call", {}, "there is no tool"),
-        ("resources/read", {"uri": "file:///etc/passwd"}, "there is no resource"),
-        ("resources/read", {"uri": "stoker://rules/../../etc/passwd"}, "there is no rule"),
-        ("resources/read", {"uri": "stoker://plans/nobody"}, "no plan of `nobody` is kept"),
-        ("resources/read", {"uri": "stoker://reports/bench/x"}, "is no run"),
-        ("resources/read", {"uri": "stoker://reports/verify/nobody"}, "nothing is kept of nobody"),
-        ("resources/read", {"uri": 7}, "wants a `uri`"),
-        ("prompts/get", {"name": "nope"}, "there is no prompt"),
-        ("prompts/get", {"name": "it-got-slow", "arguments": {"service": "; rm -rf"}}, "is no service's name"),
-        ("sampling/createMessage", {}, "there is no method"),
-    ],
-)
-def test_what_is_not_there_is_refused_by_name(home: Home, method: str, params: dict[str, object], says: str) -> None:
-    answers, said = say_lines(home, [request(1, method, **params)])
-    assert says in answers[1]["error"]["message"]
+def test_what_is_not_there_is_refused_by_name(home: Home) -> None:
+    answers, said = say_lines(home, [request(says, method, **params) for method, params, says in ABSENT])
+    assert set(answers) == {says for _, _, says in ABSENT}
+    assert {says for says, one in answers.items() if str(says) not in one["error"]["message"]} == set()
     assert "Traceback" not in said
 
 
