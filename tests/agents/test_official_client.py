@@ -48,6 +48,11 @@ def test_acting_tools_are_there_only_where_that_was_allowed_and_say_what_they_ar
     assert {tool.name for tool in tools if tool.annotations.read_only_hint} == LOOKING
 
 
+def test_the_command_line_shows_the_same_tools(home: Home) -> None:
+    assert {tool["name"] for tool in home.json("mcp")} == LOOKING
+    assert {tool["name"] for tool in home.json("mcp", "--allow-actions")} == LOOKING | ACTING
+
+
 def test_every_schema_is_strict_and_in_one_piece(home: Home) -> None:
     for tool in ask_as_agent(home, list_everything, "--allow-actions")["tools"]:
         schema = tool.input_schema

@@ -17,7 +17,10 @@ BURST, REFILL_S = 30, 0.5
 
 
 class Pace:
-    """Lets an agent ask `BURST` times at once and then every `REFILL_S`; one that asks in a circle is told to stop."""
+    """Lets an agent ask `BURST` times at once and then every `REFILL_S`; one that asks in a circle is told to stop.
+
+    A brake and no lock: of two calls at the very same moment both may be let through.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

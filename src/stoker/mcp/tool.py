@@ -16,7 +16,7 @@ class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tool(NamedTuple):
-    """A tool. `changes`: what it does may stop what somebody else uses. `is_slow`: it asks a model, for a minute."""
+    """A tool. `changes`: what it does may stop what somebody else uses."""
 
     name: str
     title: str
@@ -24,7 +24,6 @@ class Tool(NamedTuple):
     asks: type[Arguments]
     call: Callable[[Desk, Any], object]
     changes: bool = False
-    is_slow: bool = False
 
     def view(self) -> dict[str, Any]:
         """Returns the tool as a client's list has it."""

@@ -17,18 +17,25 @@ call that names the proposal; both are recorded in agents.jsonl of the state fol
 Example:
   stoker mcp
   stoker mcp --allow-actions
+  stoker mcp --json               the tools, with what each asks for
 """
 
 
 @click.command(help=HELP, short_help="Serve agents: diagnose, plan, search, over MCP.")
 @click.option("--allow-actions", is_flag=True, help="Offer the tools that start and stop services, in two steps.")
-def mcp(allow_actions: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the tools as JSON instead, and end.")
+def mcp(allow_actions: bool, as_json: bool) -> None:
     """Serves until its input ends."""
+    from stoker.cli.show import say_json
     from stoker.config import find_paths
     from stoker.mcp.desk import Desk
     from stoker.mcp.loop import serve
     from stoker.mcp.session import Session
+    from stoker.mcp.tools import load_tools
 
+    if as_json:
+        say_json([tool.view() for tool in load_tools(may_act=allow_actions).values()])
+        return
     if sys.stdin.isatty():
         click.echo("This speaks to agents; see `stoker clients config vibe --mcp`. Ctrl-C ends it.", err=True)
     serve(Session(Desk(find_paths(), may_act=allow_actions)))

@@ -147,7 +147,7 @@ TOOLS = (
     Tool(
         "verify_service", "Does it do what clients ask",
         "Asks a running service for tokens, streams, tools, thinking and more, and judges the answers; takes up to a minute "
-        "of the model's time. `last` tells what was found before, at once.", Verify, verify_service, is_slow=True,
+        "of the model's time. `last` tells what was found before, at once.", Verify, verify_service,
     ),
     Tool(
         "bench_compare", "Is it faster or slower",
