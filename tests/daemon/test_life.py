@@ -51,7 +51,7 @@ def test_an_engine_that_dies_while_loading_fails_with_its_last_words(home: Home)
     home.add_fake("brief", dies="loading", prints="error loading model: the planets are wrong")
     said = home.run("up", "brief", code=1).stderr
     assert "exit code 7" in said
-    assert "llama.cpp could not load the model: the planets are wrong" in said
+    assert "no rule explains it; it said: error loading model: the planets are wrong" in said
     assert "stoker logs brief" in said
     assert home.service("brief").state is State.FAILED
 
