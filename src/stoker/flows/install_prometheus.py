@@ -79,7 +79,7 @@ def _webhook(said: str | None) -> str | None:
 def _commands(config: Config) -> Iterator[str]:
     """Yields what root would type in a folder that holds the files under their own names."""
     yield f"promtool check rules {RULES}"
-    yield f"stoker keys add prometheus --metrics > {KEY}"
+    yield f"(umask 077; stoker keys add prometheus --metrics > {KEY})"
     yield f"sudo install -m 0640 -g prometheus {KEY} {FOLDER}/"
     if config.gateway.tls_certificate is not None:
         yield f"sudo install -m 0644 {config.gateway.tls_certificate} {FOLDER}/{CERTIFICATE}"
