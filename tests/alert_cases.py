@@ -133,6 +133,10 @@ CASES = {
         one("stoker_engine_metrics_problem", "1x30", f'{LABELS},problem="unreachable"'),
     ),
     "daemon-down": Case(20, one("up", level((10, 1), (15, 0)), 'job="stoker"'), one("up", "1x30", 'job="stoker"')),
+    "daemon-judges": Case(
+        20, one("stoker_alert_firing", level((10, 0), (15, 1)), 'alert="canary-slow",service="coder",severity="warning"'),
+        one("stoker_alert_firing", "1x30", 'alert="speculation-other-work",service="coder",severity="info"'),
+    ),
     "memory-floor": Case(20, memory(level((10, 9e9), (15, 4e8))), memory("9e8x30")),
     "memory-trend": Case(60, memory("60e9-500000000x90"), memory("60e9-100000x90")),
     "memory-stalled": Case(

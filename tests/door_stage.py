@@ -90,7 +90,7 @@ class Stage:
         self.engine_port = upstream.sockets[0].getsockname()[1]
         config = msgspec.structs.replace(self.config, **self.gateway)
         self.metrics = GatewayMetrics(list, "0")
-        self.meter = Meter(self.used.append, self.metrics.registry)
+        self.meter = Meter(lambda record, _: self.used.append(record), self.metrics.registry)
         self.door = Door(config, self, no_app, self.metrics, self.keyring, self.meter, "engine", Sessions("control"))
         servers = await self.door.bind()
         self.port = servers[0].sockets[0].getsockname()[1]

@@ -18,7 +18,7 @@ from browser import Page, chromium  # noqa: E402
 from home import Home, wait_for  # noqa: E402
 from stoker.flows.ask import ask  # noqa: E402
 
-WIDTH, HEIGHT = 1200, 660
+WIDTH, HEIGHT = 1200, 490
 HAS_PACE = "/\\d/.test(document.querySelector('[data-state=READY] .figures dd')?.textContent ?? '')"
 WORK_S, LAST_S = 75.0, 3.0
 TEXTS = (

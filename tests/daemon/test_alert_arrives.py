@@ -31,7 +31,7 @@ def test_a_draft_that_foresees_nothing_is_told_to_the_webhook_and_so_is_its_end(
         draft_with(useless)
         alert = monitoring.await_alert("StokerAcceptRateDropped", "firing", LONG_S)
         assert alert["labels"]["service"] == "coder"
-        assert alert["annotations"]["summary"] == "accept_rate of coder fell below half of its usual one"
+        assert alert["annotations"]["summary"] == "accept_rate of coder fell far below its usual one"
         fallen = monitoring.value("min_over_time(stoker:accept_rate:15m[1m])")
         assert fallen is not None
         assert fallen < usual / 2

@@ -377,3 +377,16 @@ def test_the_verbs_say_what_is_wrong(home: Home) -> None:
     home.run("keys", "add", "Bob!", code=2)
     home.run("usage", "--since", "yesterday", code=2)
     home.run("usage", "--by", "moon", code=2)
+
+
+def test_a_key_for_metrics_reads_them_and_asks_no_model(quick: Home) -> None:
+    key = add(quick, "prometheus", "--metrics")
+    status, _, page = ask(quick, key, "/metrics")
+    assert status == 200 and b"stoker_alert_firing" in page
+    assert code(chat(quick, key)) == (401, "invalid_api_key")
+    assert code(ask(quick, key, "/v1/models")) == (401, "invalid_api_key")
+    assert "none, metrics" in quick.run("keys", "list").stdout
+    plain = add(quick, "alice")
+    assert "stoker keys add --metrics" in ask(quick, plain, "/metrics")[2]["error"]["message"]
+    said = quick.run("keys", "add", "both", "--metrics", "--rpm", "5", code=2).stderr
+    assert "a key for metrics asks no models" in said

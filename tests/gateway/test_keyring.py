@@ -98,12 +98,15 @@ def test_no_bytes_at_all_make_it_fail(authorization: bytes, api_key: bytes) -> N
 
 
 def test_each_key_opens_its_own_paths_alone() -> None:
-    ring = make_ring(named())
+    ring, scraper = make_ring(named(), named("prometheus", "scrapes", metrics=True)), "scrapes"
     places: tuple[Place, ...] = ("models", "metrics", "control")
     opened = {
-        key: [isinstance(ring.who(bearer(key), place=place), Caller) for place in places] for key in (OWNER, CONTROL, ALICE)
+        key: [isinstance(ring.who(bearer(key), place=place), Caller) for place in places]
+        for key in (OWNER, CONTROL, ALICE, scraper)
     }
-    assert opened == {OWNER: [True, True, False], CONTROL: [False, True, True], ALICE: [True, False, False]}
+    assert opened == {
+        OWNER: [True, True, False], CONTROL: [False, True, True], ALICE: [True, False, False], scraper: [False, True, False],
+    }  # fmt: skip
 
 
 def test_what_a_key_may_do_comes_with_its_caller() -> None:

@@ -9,6 +9,7 @@ import pytest
 from stoker.errors import StokerError
 from stoker.rules.load import find_rule
 from stoker.watch.alerts import expression_of, load_alerts, read_alerts
+from stoker.watch.table import alerts_by_id
 
 ENTRY = """
 [[alert]]
@@ -26,6 +27,17 @@ fix = "f"
 
 def test_every_alert_rests_on_rules_that_exist() -> None:
     assert all(find_rule(rule).id == rule for alert in load_alerts().alert for rule in alert.rules)
+
+
+def test_prometheus_is_told_of_all_that_only_the_daemon_can_tell_and_that_is_more_than_information() -> None:
+    named = {alert.id for alert in load_alerts().alert}
+    inside = {one.id for one in alerts_by_id().values() if one.id not in named and one.severity != "info"}
+    passed_on = re.search(r'alert=~"([^"]+)"', expression_by_id("daemon-judges"))
+    assert passed_on is not None and set(passed_on[1].split("|")) == inside
+
+
+def expression_by_id(alert: str) -> str:
+    return next(one.expr for one in load_alerts().alert if one.id == alert)
 
 
 def test_a_number_stands_in_every_condition_that_speaks_of_one() -> None:

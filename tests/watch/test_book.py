@@ -40,7 +40,7 @@ def test_it_fires_once_it_was_so_for_long_enough_and_says_so_once() -> None:
     assert day.states() == ["held"]
     fired = day.look("it is 0.09", 1)
     assert [(one.id, one.about, one.state, one.why) for one in fired] == [(*KEY, "firing", "it is 0.09")]
-    assert fired[0].title == "accept_rate of coder fell below half of its usual one"
+    assert fired[0].title == "accept_rate of coder fell far below its usual one"
     assert "stoker switch coder" in fired[0].fix
     assert day.look("it is 0.09") == []
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stoker.records import UsageRecord
 from stoker.watch.requests import Ended, RequestCheck, Timed, ended, time_streams
 
 
-def play(*parts: tuple[int, int | None, float], step_s: float = 10.0) -> tuple[RequestCheck, float]:
-    """A check after some requests: how many, their status, and their TTFT; and when the last one ended."""
+def play(*parts: tuple[int, int | None, float], step_s: float = 10.0, left: bool = False) -> tuple[RequestCheck, float]:
+    """A check after some requests: how many, their status, and their TTFT; and when the last one ended.
+
+    `left`: the clients of the last part left before their answers were whole.
+    """
     check, at_s = RequestCheck("coder"), 0.0
     for count, status, ttft_s in parts:
         for _ in range(count):
             at_s += step_s
-            check.take(Ended(at_s, status, ttft_s, 0.05))
+            check.take(Ended(at_s, status, ttft_s, 0.05, left and (count, status, ttft_s) == parts[-1]))
             check.look(at_s)
     return check, at_s
 
@@ -33,8 +38,26 @@ def test_refused_clients_and_those_that_leave_are_told_apart() -> None:
     check, at_s = play((5, 200, 0.5), (10, 404, 0.0))
     assert "10 of 15 requests were refused as wrong" in str(check.look(at_s)["client-errors", "coder"])
     assert check.look(at_s)["requests-aborted", "coder"] is None
-    check, at_s = play((5, 200, 0.5), (10, None, 0.0))
-    assert "given up by their client" in str(check.look(at_s)["requests-aborted", "coder"])
+
+
+@pytest.mark.parametrize("status", [None, 200])
+def test_clients_that_leave_are_counted_whether_their_answer_had_begun_or_not(status: int | None) -> None:
+    check, at_s = play((5, 200, 0.5), (10, status, 0.0), left=True)
+    assert "10 of 15 requests were given up by their client" in str(check.look(at_s)["requests-aborted", "coder"])
+    assert check.look(at_s)["errors", "coder"] is None
+    check, at_s = play((5, 200, 0.5), (10, status, 0.0))
+    assert check.look(at_s)["requests-aborted", "coder"] is None
+
+
+def test_what_is_usual_is_known_to_the_next_daemon() -> None:
+    before, at_s = play((500, 200, 3.0))
+    check = RequestCheck("coder")
+    check.restore(before.keep())
+    for number in range(20):
+        check.take(Ended(at_s + number, 200, 12.0, 0.05))
+    assert "12.0 s for its first token; 3.0 s are usual" in str(check.look(at_s + 20)["ttft-slow", "coder"])
+    check.restore([[float("nan"), -1.0], [float("inf")]])
+    assert "3.0 s are usual" in str(check.look(at_s + 20)["ttft-slow", "coder"])
 
 
 def test_first_tokens_are_held_against_their_own_past() -> None:
@@ -61,7 +84,7 @@ def test_tokens_that_come_slowly_are_said() -> None:
 
 def test_the_time_of_a_token_is_without_the_first() -> None:
     record = UsageRecord(0, "owner", "/v1/chat/completions", "r", 5.0, 200, "coder", "m", 10, 41, None, 1.0)
-    assert ended(7.0, record) == Ended(7.0, 200, 1.0, 0.1, is_stream=True)
+    assert ended(7.0, record, left=True) == Ended(7.0, 200, 1.0, 0.1, is_stream=True, left=True)
     assert ended(7.0, UsageRecord(0, "owner", "/", "r", 5.0)) == Ended(7.0, None, None, None)
 
 

@@ -168,7 +168,8 @@ def test_the_past_is_drawn_with_what_happened(home: Home, page: Page) -> None:
     home.run("up")
     now = int(time.time()) // 60 * 60
     service = WatchPoint(
-        60.0, 600, 60, 300, 200, 100, 2, 1, 9, 0, streams=4, ttft_total_s=0.4, ttft_most_s=0.2, counted_streams=4, token_total_s=0.1
+        60.0, 600, 60, 300, 200, 100, 2, 1, 9, 0,
+        streams=4, ttft_total_s=0.4, ttft_most_s=0.2, counted_streams=4, token_total_s=0.1,
     )  # fmt: skip
     machine = WatchPoint(60.0, available_least_bytes=8 * GIB)
     minutes = [now - 60 * back for back in range(1, 30)]

@@ -64,7 +64,7 @@ def test_drafts_are_the_last_minutes_or_those_that_watching_knows() -> None:
     assert (pace.accept_rate, pace.accept_length, pace.band) == (0.5, 2.5, (0.4, 0.6))
     story.look(1.0, draft_tokens=90, accepted_tokens=63, verify_steps=30)
     pace = story.paces.pace("a", 0, 0, WATCHED)
-    assert (pace.accept_rate, pace.accept_length) == (pytest.approx(0.7), pytest.approx(3.1))
+    assert (pace.accept_rate, pace.accept_length) == pytest.approx((0.7, 3.1))
 
 
 def test_times_are_medians_of_recent_streams() -> None:
@@ -73,7 +73,7 @@ def test_times_are_medians_of_recent_streams() -> None:
         story.ask(ttft_s, 41, 0.02)
     story.ask(5.0, 41, 0.0)  # no stream
     pace = story.paces.pace("a", 0, 0, None)
-    assert (pace.ttft_s, pace.token_s) == (pytest.approx(0.2), pytest.approx(0.02))
+    assert (pace.ttft_s, pace.token_s) == pytest.approx((0.2, 0.02))
     story.at_s += 1000.0
     assert story.paces.pace("a", 0, 0, None).ttft_s is None
 

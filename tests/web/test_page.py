@@ -155,7 +155,7 @@ def test_it_opens_the_chat_and_no_page_of_an_engine(page: Browser) -> None:
     chat = {"model": "stoker-demo", "messages": [{"role": "user", "content": "Who are you?"}], "max_tokens": 4}
     assert page.send("POST", "/v1/chat/completions", chat).status == 200
     assert page.send("POST", "/v1/chat/completions", chat, x_stoker_word="").status == 403
-    for path in ("/service/demo/", "/v1/models", "/upstream/stoker-demo/", "/metrics"):
+    for path in ("/service/demo/", "/v1/models", "/upstream/stoker-demo/", "/metrics", "/mcp"):
         assert page.send("GET", path).status == 401
 
 

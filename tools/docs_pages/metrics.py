@@ -13,6 +13,7 @@ from stoker.records.alerting import AlertRule, RecordingRule
 from stoker.watch.alerts import expression_of, load_alerts
 from stoker.watch.engine_series import ENGINE_SERIES
 from stoker.watch.families.engines import engine_families
+from stoker.watch.families.judged import judged_families
 from stoker.watch.families.machine import MachineSeen, machine_families
 from stoker.watch.families.services import service_families
 from stoker.watch.prometheus.durations import say_duration
@@ -21,10 +22,10 @@ from stoker.watch.table import alerts_by_id
 NOTE = "<!-- Written by tools/make_docs.py from the collectors in src/stoker. -->"
 ALERTS_NOTE = "<!-- Written by tools/make_docs.py from src/stoker/watch/data/alerts.toml. -->"
 METRICS = """\
-`GET /metrics` of the daemon, with the owner's key or the control API's, answers in Prometheus's text form, or in
-OpenMetrics where that is asked for. Units are base units: seconds, bytes, hertz, watts, shares from 0 to 1. Labels
-are few: a service, an engine, a GPU, a status, a state. What is not known is not there, and never 0.
-`/metrics?engine=SERVICE` passes on what that service's engine says, under its own names and unchanged.
+`GET /metrics` of the daemon, with a key for metrics (`stoker keys add NAME --metrics`) or the owner's, answers in
+Prometheus's text form, or in OpenMetrics where that is asked for. Units are base units: seconds, bytes, hertz, watts,
+shares from 0 to 1. Labels are few: a service, an engine, a GPU, a status, a state. What is not known is not there, and
+never 0. `/metrics?engine=SERVICE` passes on what that service's engine says, under its own names and unchanged.
 
 An engine is asked at most once a second, for at most 3 s and 4 MiB. What cannot be relied on is told by
 `stoker_engine_metrics_problem` and in the daemon's log: `unreachable`, `too large`, `unknown names` (nothing that
@@ -42,7 +43,8 @@ One table for the alerts of the daemon and for Prometheus's rules (`stoker insta
 first here. Each is tested with the real promtool: it fires on its fault, and not on a health that looks like it.
 """
 INSIDE = """\
-These take more than Prometheus is given: what the daemon has learnt of each kind of work, and of each start.
+These take more than Prometheus is given: what the daemon has learnt of each kind of work and of each start, and what it
+asks by itself. `stoker_alert_firing` tells them all the same, and `daemon-judges` passes them on.
 """
 
 
@@ -61,8 +63,8 @@ def pages() -> dict[str, str]:
 def all_families() -> list[Metric]:
     """Returns every family that the daemon tells, without values."""
     gateway = GatewayMetrics(list, "0")
-    Meter(lambda record: None, gateway.registry)
-    own = (engine_families(()), machine_families(MachineSeen()), service_families(()))
+    Meter(lambda record, left: None, gateway.registry)
+    own = (engine_families(()), machine_families(MachineSeen()), service_families(()), judged_families((), {}))
     return sorted([*gateway.registry.collect(), *(one for part in own for one in part)], key=lambda family: family.name)
 
 

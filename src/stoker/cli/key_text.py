@@ -27,7 +27,7 @@ def _key_row(view: KeyView, now: float) -> tuple[str, ...]:
     return (
         view.name,
         click.style(view.state, fg=COLOURS[view.state]),
-        "all" if view.models is None else ",".join(view.models),
+        "none, metrics" if view.metrics else "all" if view.models is None else ",".join(view.models),
         _number(view.rpm),
         _number(view.running),
         next((word for word, number in PRIORITIES.items() if number == view.priority), str(view.priority)),

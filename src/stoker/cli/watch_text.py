@@ -9,7 +9,7 @@ import click
 
 from stoker.cli.show import duration, size, table, wrapped
 from stoker.records.alerting import AlertRule
-from stoker.records.watching import Acted, Alert, HistoryView, WatchedService, WatchView
+from stoker.records.watching import Acted, Alert, CanaryView, HistoryView, WatchedService, WatchView
 
 COLOURS = {"critical": "red", "warning": "yellow", "info": "cyan"}
 TICKS = "▁▂▃▄▅▆▇█"
@@ -29,6 +29,7 @@ def watch_text(view: WatchView) -> str:
     lines = [f"{machine}{power}{heat}   looked at {duration(time.time() - view.at)} ago, every {view.every_s:g} s", ""]
     if view.services:
         lines += [table(SERVICES, [_row(one) for one in view.services]), ""]
+    lines += [_canary_line(one.name, one.canary) for one in view.services if one.canary is not None]
     lines += [click.style(f"not seen: {one.name}: {one.lost}", fg="yellow") for one in view.services if one.lost]
     lines += [click.style(f"lost: {one}", fg="yellow") for one in view.lost]
     return "\n".join([*lines, alerts_text(view.alerts)])
@@ -40,6 +41,15 @@ def _row(one: WatchedService) -> tuple[str, ...]:
         one.name, one.state, _number(one.running, 0), _number(one.waiting, 0), _number(one.tokens_per_s, 1),
         _number(one.accept_rate, 2), band, _number(one.accept_length, 2),
     )  # fmt: skip
+
+
+def _canary_line(name: str, canary: CanaryView) -> str:
+    said = [
+        *([] if canary.ttft_s is None else [f"TTFT {canary.ttft_s * 1000:.0f} ms"]),
+        *([] if canary.token_s is None else [f"{canary.token_s * 1000:.1f} ms a token"]),
+        *([] if canary.accept_rate is None else [f"accept rate {canary.accept_rate:.2f}"]),
+    ]
+    return f"canary prompts of {name}, {duration(time.time() - canary.at)} ago: {', '.join(said)}"
 
 
 def _number(value: float | None, places: int) -> str:

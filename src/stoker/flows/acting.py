@@ -1,4 +1,9 @@
-"""Does about an alert what `[watch.act]` says, and nothing else: once when it fires, and three times a day at most."""
+"""Does about an alert what `[watch.act]` says, and nothing else: once when it fires, and within bounds.
+
+A restart may come `limits.restarts` times a day for one alert; what changes the plan or stops comes once, since a second
+rollback would lead back to what the first one left. After any act about a service the next waits: two alerts about one fault
+are one fault.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,7 @@ WORDS: Mapping[ActKind, str] = {
     "rollback": "it goes back to the plan by which it was READY before",
     "stop": "it is stopped",
 }
+MINUTE_S = 60.0
 logger = logging.getLogger("stoker.watch")
 
 
@@ -38,7 +44,7 @@ def check_acts(settings: WatchSettings, source: str | None) -> None:
 
 
 class Acts:
-    """The uses that acts are made of. `most` is how many there may be of one kind about one service in a day."""
+    """The uses that acts are made of. `most` is how often an alert may have a service restarted in a day."""
 
     def __init__(
         self, settings: WatchSettings, supervisor: Supervisor, menu: Menu, most: int,
@@ -51,12 +57,17 @@ class Acts:
         self._plan = plan
         self._rollback = rollback
         self._done: defaultdict[tuple[str, str], deque[float]] = defaultdict(deque)
+        self._last: dict[str, Acted] = {}
 
     def resume(self, acted: Iterable[Acted]) -> None:
         """Takes what former daemons did within the last day."""
         for one in sorted(acted, key=lambda one: one.at):
             if not one.dry_run and not one.outcome.startswith(NOTHING):
-                self._done[one.alert, one.about].append(one.at)
+                self._note(one)
+
+    def _note(self, acted: Acted) -> None:
+        self._done[acted.alert, acted.about].append(acted.at)
+        self._last[acted.about] = acted
 
     async def act(self, alert: Alert, now: float) -> Acted | None:
         """Does what is said for an alert that begins to fire; returns what came of it, None where nothing is said."""
@@ -65,23 +76,34 @@ class Acts:
             return None
         outcome = await self._do(act, alert, now)
         acted = Acted(now, alert.id, alert.about, act, self._settings.dry_run, alert.why, outcome)
+        if not acted.dry_run and not outcome.startswith(NOTHING):
+            self._note(acted)
         logger.warning("alert=%s service=%s act=%s outcome=%s why=%s", alert.id, alert.about, act, outcome, alert.why)
         return acted
 
     async def _do(self, act: ActKind, alert: Alert, now: float) -> str:
         if self._settings.dry_run:
             return f"{NOTHING}, since dry_run is set; else {WORDS[act]}"
-        done = self._done[alert.id, alert.about]
-        while done and done[0] < now - DAY_S:
-            done.popleft()
-        if len(done) >= self._most:
-            return f"{NOTHING}: that was done {len(done)} times within a day, and it did not help"
+        if held := self._say_held(act, alert, now):
+            return f"{NOTHING}: {held}"
         try:
             await self._begin(act, alert.about, f"{alert.title}: {alert.why}", now)
         except StokerError as problem:
             return f"{NOTHING}: {problem.what}"
-        done.append(now)
         return WORDS[act]
+
+    def _say_held(self, act: ActKind, alert: Alert, now: float) -> str:
+        """Says why an act is not to be, where it is not."""
+        done = self._done[alert.id, alert.about]
+        while done and done[0] < now - DAY_S:
+            done.popleft()
+        if len(done) >= (self._most if act == "restart" else 1):
+            return f"that was done {len(done)} times within a day, and it did not help"
+        last, limit_s = self._last.get(alert.about), self._settings.act_hold_off_s
+        if last is None or not 0 <= now - last.at < limit_s:
+            return ""
+        ago = f"{(now - last.at) / MINUTE_S:.0f} minutes ago"
+        return f"{last.act} was done for {last.alert} {ago}, and has {limit_s:g} s to help (watch.act_hold_off_s)"
 
     async def _begin(self, act: ActKind, service: str, why: str, now: float) -> None:
         owner = self._supervisor.find(service)
@@ -91,6 +113,8 @@ class Acts:
             await self._rollback(service)
         elif act == "speculation off":
             await self._supervisor.start(await self._plan(self._wish_without_drafts(service)), why)
+        elif owner.service.state is not State.READY:
+            raise Refused(f"{service} is {owner.service.state} just now, and its engine a new one anyway")
         else:
             owner.post(RestartAsked(now, why))
             await owner.await_handled()

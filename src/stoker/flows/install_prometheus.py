@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from stoker.config import Config, Paths, find_paths, read_config
+from stoker.config import Config, find_paths, read_config
 from stoker.errors import Refused, WrongUse
 from stoker.gateway.hosts import reachable
 from stoker.records import Record, RenderedFile
@@ -50,7 +50,7 @@ def show_prometheus(wanted: Wanted) -> PrometheusView:
     files = tuple(
         RenderedFile(f"{FOLDER}/{name}", "0640" if name == ROUTES else "0644", text) for name, text in texts.items()
     )
-    return PrometheusView(files, tuple(_commands(paths, config)), tuple(_notes(wanted)))
+    return PrometheusView(files, tuple(_commands(config)), tuple(_notes(wanted)))
 
 
 def _own_address(config: Config) -> str:
@@ -76,10 +76,11 @@ def _webhook(said: str | None) -> str | None:
     return said
 
 
-def _commands(paths: Paths, config: Config) -> Iterator[str]:
+def _commands(config: Config) -> Iterator[str]:
     """Yields what root would type in a folder that holds the files under their own names."""
     yield f"promtool check rules {RULES}"
-    yield f"sudo install -m 0640 -g prometheus {paths.key_file} {FOLDER}/{KEY}"
+    yield f"stoker keys add prometheus --metrics > {KEY}"
+    yield f"sudo install -m 0640 -g prometheus {KEY} {FOLDER}/"
     if config.gateway.tls_certificate is not None:
         yield f"sudo install -m 0644 {config.gateway.tls_certificate} {FOLDER}/{CERTIFICATE}"
     yield f"sudo install -m 0644 {SETTINGS} {RULES} {FOLDER}/"
@@ -91,7 +92,7 @@ def _commands(paths: Paths, config: Config) -> Iterator[str]:
 def _notes(wanted: Wanted) -> Iterator[str]:
     yield f"A {SETTINGS} or {ROUTES} of your own: add `rule_files`, the jobs and the route of ours to it instead."
     yield f"Grafana: Dashboards, New, Import, {DASHBOARD}."
-    yield f"{KEY} is the gateway's key, which asks models too; keep it as it is installed there."
+    yield f"{KEY} opens /metrics alone; `stoker keys revoke prometheus` ends it."
     if wanted.webhook is None:
         yield "Without --webhook Alertmanager shows alerts on its own page, and tells nobody."
 

@@ -33,9 +33,12 @@ def make_key(wish: KeyWish, secret: str, now: float) -> NamedKey:
         raise WrongUse("such a key cannot be made", why=str(problem)) from problem
     _check_name(wish.name)
     _check_models(wish.models)
+    _check_metrics(wish)
     expires = None if wish.expires_s is None else now + wish.expires_s
     digest = sha256(secret.encode()).hexdigest()
-    return NamedKey(wish.name, digest, now, wish.models, wish.rpm, wish.running, wish.priority, expires)
+    return NamedKey(
+        wish.name, digest, now, wish.models, wish.rpm, wish.running, wish.priority, expires, metrics=wish.metrics
+    )
 
 
 def _check_name(name: str) -> None:
@@ -57,6 +60,13 @@ def _check_models(models: tuple[str, ...] | None) -> None:
         )
 
 
+def _check_metrics(wish: KeyWish) -> None:
+    if wish.metrics and wish != KeyWish(wish.name, expires_s=wish.expires_s, metrics=True):
+        raise WrongUse(
+            "a key for metrics asks no models, so it has neither models nor limits", next_step="leave those options out"
+        )
+
+
 def view_key(key: NamedKey, last_used: float | None, now: float) -> KeyView:
     """Returns a key as people see it; what another key of that name was used for is not this one's."""
     used = last_used if last_used is not None and last_used >= key.created else None
@@ -71,6 +81,7 @@ def view_key(key: NamedKey, last_used: float | None, now: float) -> KeyView:
         key.expires,
         key.revoked,
         used,
+        key.metrics,
     )
 
 

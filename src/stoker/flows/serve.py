@@ -9,7 +9,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from stoker import __version__
@@ -21,10 +21,12 @@ from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.acting import Acts, check_acts
 from stoker.flows.board import Board
+from stoker.flows.canaries import Canaries
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
 from stoker.flows.exporting import Exporter
 from stoker.flows.exposure import check_exposure
+from stoker.flows.failing import tell_failure
 from stoker.flows.gating import Gatekeeper
 from stoker.flows.history import History
 from stoker.flows.identity import IdentityCheck
@@ -100,6 +102,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         in_flight=lambda service: door.serving.in_flight(service), heard_at=lambda service: door.serving.heard_at(service),
         read_counters=prober.read_counters, keep_start=_keeper(history),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
+        tell_failure=tell_failure,
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
@@ -107,20 +110,21 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     metrics = GatewayMetrics(supervisor.views, __version__, exporter.prepare, exporter.pass_on)
     metrics.registry.register(exporter)
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
-    keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record: note(record), metrics.registry)
+    keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record, left: note(record, left), metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
     control = Control(paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board)
     acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback)
     watching = Watching(
         paths, config.watch, config.limits.memory_floor_bytes, supervisor, Sampler(exporter, tools), metrics, acts,
-        Notices(config.watch),
+        Notices(config.watch), partial(Canaries, paths, config.watch, supervisor, tools, prober),
     )  # fmt: skip
+    metrics.registry.register(watching)
 
     paces = Paces()
 
-    def note(record: UsageRecord) -> None:
+    def note(record: UsageRecord, left: bool) -> None:
         recorder.note(record)
-        watching.note(record)
+        watching.note(record, left)
         paces.note(record)
 
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)

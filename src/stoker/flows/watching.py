@@ -8,10 +8,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client import Metric
+from prometheus_client.registry import Collector
 
 from stoker.config import Paths
 from stoker.errors import StokerError
 from stoker.flows.acting import Acts
+from stoker.flows.canaries import Canaries
 from stoker.flows.notices import Notices
 from stoker.flows.sampling import Sampler, engine_point, has_engine, machine_point
 from stoker.flows.watch_log import WatchLog
@@ -23,6 +28,7 @@ from stoker.supervise.service import ServiceOwner
 from stoker.supervise.supervisor import Supervisor
 from stoker.watch.book import AlertBook, Clock
 from stoker.watch.engine import ACCEPT_SLOTS
+from stoker.watch.families.judged import judged_families
 from stoker.watch.reading import method_of
 from stoker.watch.samples import EngineSample, MachineSample
 from stoker.watch.table import Looked, alerts_by_id
@@ -35,16 +41,17 @@ LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.
 logger = logging.getLogger("stoker.watch")
 
 
-class Watching:
+class Watching(Collector):
     """The daemon's watch over everything; `run` lives as long as the daemon."""
 
     def __init__(
         self, paths: Paths, settings: WatchSettings, floor_bytes: int, supervisor: Supervisor, sampler: Sampler,
-        metrics: GatewayMetrics, acts: Acts, notices: Notices,
+        metrics: GatewayMetrics, acts: Acts, notices: Notices, canaries: Callable[[Callable[[], Watcher]], Canaries],
     ) -> None:  # fmt: skip
         self._paths, self._settings = paths, settings
         self._supervisor, self._sampler, self._metrics = supervisor, sampler, metrics
         self._acts, self._notices = acts, notices
+        self._canaries = canaries(lambda: self._watcher)
         self._book = AlertBook(alerts_by_id())
         self._watcher = Watcher(floor_bytes, {})
         self._log = WatchLog(paths.watch_database, lambda: self._watcher.keep())
@@ -67,14 +74,15 @@ class Watching:
         except StokerError as problem:
             logger.warning("what was watched before cannot be read: %s", problem.why)
 
-    def note(self, record: UsageRecord) -> None:
-        """Takes a request that ended; never waits."""
-        self._watcher.note(time.monotonic(), record)
+    def note(self, record: UsageRecord, left: bool) -> None:
+        """Takes a request that ended, and whether its client left before; never waits."""
+        self._watcher.note(time.monotonic(), record, left)
 
     async def run(self) -> None:
         """Looks again and again until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._notices.run())
+            tasks.create_task(self._canaries.run())
             try:
                 while True:
                     await asyncio.sleep(self._settings.every_s)
@@ -125,6 +133,8 @@ class Watching:
             return looked | self._watcher.look_away(name)
         self._samples[name] = sample
         method = method_of(owner.plan)
+        if self._canaries.took_part(name):
+            self._watcher.engine(name, method).begin_anew()
         looked |= self._watcher.look_at_engine(name, method, sample, self._sampler.silent_s(name))
         requests = self._watcher.requests(name)
         counted, timed = requests.counted(clock.at_s, took_s), requests.timed(clock.at_s, took_s)
@@ -174,11 +184,18 @@ class Watching:
             return WatchedService(name, state, None, None, None, None, None, None)
         check = self._watcher.engine(name, method_of(owner.plan))
         seen, grew = check.drafts.seen(ACCEPT_SLOTS), check.growth
+        canary = self._canaries.view(owner)
         rate = None if grew is None or grew.generated is None else grew.generated / grew.took_s
         return WatchedService(
             name, state, sample.running, sample.waiting, rate, seen.accepted / seen.drafted if seen.drafted else None,
-            1 + seen.accepted / seen.steps if seen.steps else None, check.drafts.band, sample.lost,
+            1 + seen.accepted / seen.steps if seen.steps else None, check.drafts.band, sample.lost, canary,
         )  # fmt: skip
+
+    def collect(self) -> Iterator[Metric]:
+        """Tells Prometheus what this daemon judges by itself."""
+        views = ((name, self._canaries.view(owner)) for name, owner in self._supervisor.owners.items())
+        canaries = {name: view for name, view in views if view is not None}
+        yield from judged_families(self._book.alerts(time.time()), canaries)
 
 
 def _say_jump(before: Clock | None, now: Clock) -> None:

@@ -213,7 +213,7 @@ class Door:
 
     def _is_allowed(self, exchange: Exchange, place: Place) -> Caller | None:
         request = exchange.request
-        who = self._sessions.who(request) if may_use_session(request, place) else None
+        who = self._sessions.who(request) if may_use_session(request) else None
         who = who or self._keyring.who(request.headers, exchange.peer, place)
         if isinstance(who, Caller):
             return who

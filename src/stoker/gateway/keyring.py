@@ -21,7 +21,7 @@ Place = Literal["models", "metrics", "control"]
 Headers = Iterable[tuple[bytes, bytes]]
 OPENED_BY: Mapping[Place, str] = {
     "models": "Models are asked with the owner's key (gateway.key) or one of `stoker keys add`.",
-    "metrics": "Metrics are read with the owner's key (gateway.key) or the control API's (control.key).",
+    "metrics": "Metrics are read with one of `stoker keys add --metrics`, the owner's key or the control API's.",
     "control": "Models are at /v1; this one is the control API's, which has a key of its own (control.key).",
 }
 SEE_KEY = "Send `Authorization: Bearer KEY` or `x-api-key: KEY`; `stoker status` names the owner's key file."
@@ -107,7 +107,8 @@ class Keyring:
         caller = Caller(key.name, models, key.rpm, key.running, key.priority)
         before = self._named.get(bytes.fromhex(key.digest))
         bucket = before.bucket if before else Bucket(key.rpm, MINUTE_S) if key.rpm else None
-        return _Held(caller, frozenset({"models"}), key.expires, key.revoked, bucket)
+        places: frozenset[Place] = frozenset({"metrics" if key.metrics else "models"})
+        return _Held(caller, places, key.expires, key.revoked, bucket)
 
     def who(self, headers: Headers, peer: str = "", place: Place = "models") -> Caller | Denial:
         """Returns who asks from the address `peer` for what lies at `place`, or why that is refused."""

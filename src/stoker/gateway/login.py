@@ -10,6 +10,7 @@ from stoker.gateway.exchange import Exchange, Headers, Request
 from stoker.gateway.keyring import Caller, Denial
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.refusals import JSON, refuse
+from stoker.gateway.routes import CONTROL
 from stoker.gateway.sessions import FOREIGN, HERE, Sessions, comes_from_here
 from stoker.records.dashboard import SessionView
 
@@ -28,10 +29,10 @@ def is_page(path: str) -> bool:
     return path == "/" or path.startswith(PAGE)
 
 
-def may_use_session(request: Request, place: str) -> bool:
+def may_use_session(request: Request) -> bool:
     """Tells whether a cookie opens what is asked for; a request with a key is told by that."""
     has_key = any(name in KEYS for name, _ in request.headers)
-    return not has_key and (place == "control" or (request.path == CHAT and request.method == "POST"))
+    return not has_key and (request.path.startswith(CONTROL) or (request.path == CHAT and request.method == "POST"))
 
 
 def answer_session(exchange: Exchange, sessions: Sessions, ask_key: Ask) -> None:

@@ -14,11 +14,11 @@ from stoker.gateway.tally import Tally
 from stoker.gateway.usage import Usage
 from stoker.records import UsageRecord
 
-Note = Callable[[UsageRecord], None]
+Note = Callable[[UsageRecord, bool], None]
 
 
 class Meter:
-    """`note` gets a record of each request as it ends; it must not wait."""
+    """`note` gets a record of each request as it ends, and whether its client left before; it must not wait."""
 
     def __init__(self, note: Note, registry: CollectorRegistry) -> None:
         self._note = note
@@ -47,7 +47,7 @@ class Meter:
         self._running[usage.caller.name].pop(exchange, None)
         record = usage.record(exchange.status)
         self._count(record)
-        self._note(record)
+        self._note(record, exchange.left)
 
     def _count(self, record: UsageRecord) -> None:
         self._requests.add((record.key, str(record.status or 0)))

@@ -17,7 +17,10 @@ PRIORITIES = {"low": -10, "normal": 0, "high": 10}
 
 
 class KeyWish(Record, frozen=True):
-    """A key that is asked for. `models` None: all; `rpm` and `running` None: no limit of its own; higher priority first."""
+    """A key that is asked for. `models` None: all; `rpm` and `running` None: no limit of its own; higher priority first.
+
+    `metrics`: it opens /metrics and nothing else.
+    """
 
     name: str
     models: tuple[str, ...] | None = None
@@ -25,6 +28,7 @@ class KeyWish(Record, frozen=True):
     running: Running | None = None
     priority: Priority = 0
     expires_s: LifeS | None = None
+    metrics: bool = False
 
 
 class NamedKey(Record, frozen=True):
@@ -39,6 +43,7 @@ class NamedKey(Record, frozen=True):
     priority: int = 0
     expires: float | None = None
     revoked: float | None = None
+    metrics: bool = False
 
 
 class KeyView(Record, frozen=True):
@@ -54,6 +59,7 @@ class KeyView(Record, frozen=True):
     expires: float | None
     revoked: float | None
     last_used: float | None
+    metrics: bool = False
 
 
 class RevokedKey(Record, frozen=True):

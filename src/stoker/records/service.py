@@ -117,12 +117,13 @@ class SavedSwitch(Record, frozen=True):
 
 
 class Proof(Record, frozen=True):
-    """That a model answered: what it was asked, what came back, and how long the first token took."""
+    """That a model answered: what came back, and how long the first token and the whole answer took."""
 
     model: str
     text: str
     tokens: int
     ttft_s: float
+    took_s: float = 0.0
 
 
 class Endpoint(Record, frozen=True):

@@ -19,7 +19,9 @@ class WatchSettings(Record, frozen=True):
     """The `[watch]` table: how often, who is told, and what may be done without asking.
 
     `command` is a list of words; it gets the alert as JSON on its standard input. `act` says for an alert's id what to do
-    when it fires; nothing that is not said is done, and with `dry_run` it is only told.
+    when it fires; nothing that is not said is done, and with `dry_run` it is only told; after one act about a service the
+    next waits for `act_hold_off_s`. `canary_every_s` None: no canary prompts are asked; `canary_quiet_s` is for how long
+    nobody has to have asked anything before they are.
     """
 
     every_s: Annotated[float, msgspec.Meta(ge=1, le=300)] = 15.0
@@ -29,6 +31,9 @@ class WatchSettings(Record, frozen=True):
     notice_limit_s: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10.0
     least: AlertSeverity = "warning"
     dry_run: bool = False
+    canary_every_s: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    canary_quiet_s: Annotated[float, msgspec.Meta(ge=0)] = 300.0
+    act_hold_off_s: Annotated[float, msgspec.Meta(ge=0)] = 900.0
     act: dict[str, ActKind] = {}  # noqa: RUF012 - msgspec copies it
 
 
@@ -161,6 +166,15 @@ class HistoryView(Record, frozen=True):
     starts: tuple[float, ...] = ()
 
 
+class CanaryView(Record, frozen=True):
+    """The last round of canary prompts: when it ended, and how the engine did with nobody else asking."""
+
+    at: float
+    ttft_s: float | None
+    token_s: float | None
+    accept_rate: float | None
+
+
 class WatchedService(Record, frozen=True):
     """A service as watching sees it now; the band is what its accept rate is when it is well, None until it is learnt."""
 
@@ -173,6 +187,7 @@ class WatchedService(Record, frozen=True):
     accept_length: float | None
     band: tuple[float, float] | None
     lost: str = ""
+    canary: CanaryView | None = None
 
 
 class WatchView(Record, frozen=True):

@@ -53,12 +53,18 @@ class Gate(Protocol):
         """Keeps what was found."""
 
 
+async def says_nothing(service: str) -> str:
+    """Knows nothing of any failure."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Tools:
     """What every service's hands share; what lies in higher rooms is handed in.
 
     `turn` is held by the one service that is being started: two that load at once would both count the same memory as free.
     `cuda_counts_cache` tells whether CUDA takes the page cache for used, as where processor and GPU share one memory.
+    `tell_failure` says in a sentence what the log of a service tells of its failure, empty where it tells nothing.
     """
 
     paths: Paths
@@ -75,6 +81,7 @@ class Tools:
     keep_start: Callable[[Start], None]
     cuda_counts_cache: Callable[[], bool]
     has_gpu: Callable[[], bool]
+    tell_failure: Callable[[str], Awaitable[str]] = says_nothing
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-WINDOWS = (4, 15, 60)
+WINDOWS = (4, 8, 15, 60)
+WHOLE_BLOCKS = math.lcm(*WINDOWS)
 FIRST_SLOTS = 120  # so many are learnt at once, before anything is judged by them: two busy hours
 MEMORY = 12_000  # slots after which an old one has faded to a third: a month of seven busy hours a day
 # So many blocks weighs what a spread is taken for before it was seen: a few sessions look more alike than the next ones.
@@ -90,7 +91,7 @@ class Band:
         size = len(WINDOWS)
         if len(kept) != 3 + 2 * size or not all(math.isfinite(one) and one >= 0 for one in kept) or kept[0] < 1:
             return
-        self.count = int(kept[0]) // WINDOWS[-1] * WINDOWS[-1]  # blocks begin where the count says that they do
+        self.count = int(kept[0]) // WHOLE_BLOCKS * WHOLE_BLOCKS  # blocks begin where the count says that they do
         self._top, self._bottom = kept[1], kept[2]
         self._squares = list(kept[3 : 3 + size])
         self._blocks = [int(one) for one in kept[3 + size :]]

@@ -101,6 +101,10 @@ class EngineCheck:
         alerts = ("engine-frozen", "engine-metrics-vanished", "engine-metrics-odd", "queue-long", "speculation-stalls")
         return {(alert, self._service): None for alert in alerts}
 
+    def begin_anew(self) -> None:
+        """Leaves out what lies since the last look, in which more was asked than users did."""
+        self._before = None
+
     def forget_gap(self, at_s: float) -> None:
         """Drops what was seen before a time in which nobody watched."""
         if self._before is not None and at_s - self._before.at_s > GAP_S:

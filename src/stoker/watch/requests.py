@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median, quantiles
 from typing import NamedTuple
 
@@ -21,21 +22,25 @@ LEAST_REST_S = 0.01  # what was over sooner after its first byte came all at onc
 
 
 class Ended(NamedTuple):
-    """One request that ended, and when; seconds a token without the first. `is_stream`: they came one by one."""
+    """One request that ended, and when; seconds a token without the first.
+
+    `is_stream`: its tokens came one by one; `left`: its client did before it was whole.
+    """
 
     at_s: float
     status: int | None
     ttft_s: float | None
     token_s: float | None
     is_stream: bool = False
+    left: bool = False
 
 
-def ended(at_s: float, record: UsageRecord) -> Ended:
+def ended(at_s: float, record: UsageRecord, left: bool = False) -> Ended:
     """Returns what is judged of a request."""
     tokens, ttft_s = record.completion_tokens or 0, record.ttft_s
     token_s = (record.duration_s - ttft_s) / (tokens - 1) if ttft_s is not None and tokens >= LEAST_TOKENS else None
     is_stream = ttft_s is not None and record.duration_s - ttft_s >= LEAST_REST_S
-    return Ended(at_s, record.status, ttft_s, token_s, is_stream)
+    return Ended(at_s, record.status, ttft_s, token_s, is_stream, left)
 
 
 class Timed(NamedTuple):
@@ -75,6 +80,14 @@ class Usual:
             self._looks.append(value)
         return None
 
+    def keep(self) -> tuple[float, ...]:
+        """Returns the looks, the oldest first."""
+        return tuple(self._looks)
+
+    def restore(self, kept: Sequence[float]) -> None:
+        """Takes looks that were kept."""
+        self._looks.extend(one for one in kept if math.isfinite(one) and one >= 0)
+
 
 class RequestCheck:
     """Keeps a quarter of an hour of requests, at most some thousand."""
@@ -87,6 +100,15 @@ class RequestCheck:
     def take(self, one: Ended) -> None:
         """Takes a request that ended."""
         self._ended.append(one)
+
+    def keep(self) -> list[tuple[float, ...]]:
+        """Returns what is usual: of first tokens, and of the others."""
+        return [self._ttft.keep(), self._token.keep()]
+
+    def restore(self, kept: Sequence[Sequence[float]]) -> None:
+        """Takes what was kept."""
+        for usual, looks in zip((self._ttft, self._token), kept, strict=False):
+            usual.restore(looks)
 
     def counted(self, at_s: float, window_s: float) -> tuple[int, int]:
         """Returns how many requests ended within a window, and how many of them failed."""
@@ -107,8 +129,8 @@ class RequestCheck:
         name = self._service
         return {
             ("errors", name): f"{failed} of {len(recent)} requests failed" if share > threshold("errors") else None,
-            ("client-errors", name): self._judge_share("client-errors", "were refused as wrong", 400),
-            ("requests-aborted", name): self._judge_share("requests-aborted", "were given up by their client", None),
+            ("client-errors", name): self._judge_share("client-errors", "were refused as wrong", _was_refused),
+            ("requests-aborted", name): self._judge_share("requests-aborted", "were given up by their client", _was_left),
             ("ttft-slow", name): self._judge_ttft(at_s, recent),
             ("decode-slow", name): self._judge_tokens(at_s, recent),
         }
@@ -116,8 +138,8 @@ class RequestCheck:
     def _recent(self, at_s: float, window_s: float) -> list[Ended]:
         return [one for one in self._ended if one.at_s >= at_s - window_s]
 
-    def _judge_share(self, alert: str, what: str, kind: int | None) -> str | None:
-        count, of = sum(_is_kind(one.status, kind) for one in self._ended), len(self._ended)
+    def _judge_share(self, alert: str, what: str, is_meant: Callable[[Ended], bool]) -> str | None:
+        count, of = sum(map(is_meant, self._ended)), len(self._ended)
         if of <= LEAST_REQUESTS or count <= threshold(alert) * of:
             return None
         return f"{count} of {of} requests {what} within a quarter of an hour"
@@ -138,11 +160,15 @@ class RequestCheck:
 
 
 def _failed(one: Ended) -> bool:
-    return _is_kind(one.status, 500)
+    return one.status is not None and 500 <= one.status < 600
 
 
-def _is_kind(status: int | None, kind: int | None) -> bool:
-    return status is None if kind is None else status is not None and kind <= status < kind + 100
+def _was_refused(one: Ended) -> bool:
+    return one.status is not None and 400 <= one.status < 500
+
+
+def _was_left(one: Ended) -> bool:
+    return one.left
 
 
 def _slowest(values: list[float]) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stoker.records import Memory, UsageRecord
+from stoker.watch.canaries import DRAFT_FAULTS, CanaryCheck
 from stoker.watch.disks import DisksCheck
 from stoker.watch.engine import EngineCheck
 from stoker.watch.gpus import GpusCheck
@@ -14,6 +15,7 @@ from stoker.watch.samples import EngineSample, MachineSample
 from stoker.watch.table import Looked, threshold
 
 Kept = Mapping[str, Sequence[Sequence[float]]]
+CANARIES, REQUESTS = "canaries", "requests"  # in the place of a method, of which none is called so
 
 
 class Watcher:
@@ -24,6 +26,8 @@ class Watcher:
         self._memory, self._gpus, self._disks = MemoryCheck(floor_bytes), GpusCheck(), DisksCheck()
         self._engines: dict[str, EngineCheck] = {}
         self._requests: dict[str, RequestCheck] = {}
+        self._canaries: dict[str, CanaryCheck] = {}
+        self._doubted_s: dict[str, float] = {}
 
     def engine(self, service: str, method: str) -> EngineCheck:
         """Returns the check of a service; another method of speculation has another band."""
@@ -37,18 +41,46 @@ class Watcher:
 
     def requests(self, service: str) -> RequestCheck:
         """Returns the check of a service's requests."""
-        return self._requests.setdefault(service, RequestCheck(service))
+        check = self._requests.get(service)
+        if check is None:
+            check = self._requests[service] = RequestCheck(service)
+            check.restore(self._kept.get(_name(service, REQUESTS), ()))
+        return check
 
-    def note(self, at_s: float, record: UsageRecord) -> None:
-        """Takes a request that ended."""
+    def canaries(self, service: str, plan_id: str) -> CanaryCheck:
+        """Returns the check of a service's canary prompts; another plan answers in a way of its own."""
+        check = self._canaries.get(service)
+        if check is None or check.plan_id != plan_id:
+            check = self._canaries[service] = CanaryCheck(service, plan_id)
+            check.restore(self._kept.get(_name(service, CANARIES), ()))
+        return check
+
+    def doubted_since_s(self, service: str) -> float | None:
+        """Returns since when a service's drafts are taken for worse; None where they are not."""
+        return self._doubted_s.get(service)
+
+    def note(self, at_s: float, record: UsageRecord, left: bool) -> None:
+        """Takes a request that ended, and whether its client left before."""
         if record.service:
-            self.requests(record.service).take(ended(at_s, record))
+            self.requests(record.service).take(ended(at_s, record, left))
 
     def look_at_engine(self, service: str, method: str, sample: EngineSample, silent_s: float) -> Looked:
         """Returns what is wrong with a service that is READY, and with its requests."""
         check = self.engine(service, method)
         check.forget_gap(sample.at_s)
-        return check.look(sample, silent_s) | self.requests(service).look(sample.at_s)
+        looked = self._reconsider(service, check.look(sample, silent_s), sample.at_s)
+        canaries = self._canaries.get(service)
+        return looked | self.requests(service).look(sample.at_s) | ({} if canaries is None else canaries.look())
+
+    def _reconsider(self, service: str, looked: Looked, at_s: float) -> Looked:
+        """Asks the canary prompts where drafts are taken for worse."""
+        if any(looked.get((alert, service)) for alert in DRAFT_FAULTS):
+            since_s = self._doubted_s.setdefault(service, at_s)
+            canaries = self._canaries.get(service)
+            return looked if canaries is None else canaries.reconsider(looked, since_s)
+        if (DRAFT_FAULTS[0], service) in looked:
+            self._doubted_s.pop(service, None)
+        return looked
 
     def look_away(self, service: str) -> Looked:
         """Returns what cannot be so of a service that is not READY."""
@@ -78,10 +110,21 @@ class Watcher:
 
     def forget(self, service: str) -> None:
         """Drops what concerns a service that is not there any more; what was learnt of it is kept."""
-        check = self._engines.pop(service, None)
-        self._requests.pop(service, None)
-        if check is not None:
-            self._kept[_name(service, check.method)] = check.drafts.keep()
+        self._kept |= self._learnt_of(service)
+        for checks in (self._engines, self._requests, self._canaries, self._doubted_s):
+            checks.pop(service, None)
+
+    def _learnt_of(self, service: str) -> Kept:
+        engine, requests = self._engines.get(service), self._requests.get(service)
+        canaries = self._canaries.get(service)
+        kept: dict[str, Sequence[Sequence[float]]] = {}
+        if engine is not None:
+            kept[_name(service, engine.method)] = engine.drafts.keep()
+        if requests is not None:
+            kept[_name(service, REQUESTS)] = requests.keep()
+        if canaries is not None:
+            kept[_name(service, CANARIES)] = canaries.keep()
+        return kept
 
     def lasted_s(self) -> dict[tuple[str, str], float]:
         """Returns for how long what is said has been so at least, where it took time to tell."""
@@ -89,11 +132,12 @@ class Watcher:
 
     def services(self) -> set[str]:
         """Returns the services of which something is remembered."""
-        return self._engines.keys() | self._requests.keys()
+        return self._engines.keys() | self._requests.keys() | self._canaries.keys()
 
     def keep(self) -> Kept:
         """Returns what was learnt, to be kept for a next daemon."""
-        self._kept |= {_name(name, check.method): check.drafts.keep() for name, check in self._engines.items()}
+        for service in self.services():
+            self._kept |= self._learnt_of(service)
         return dict(self._kept)
 
 

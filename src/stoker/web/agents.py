@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -23,8 +23,8 @@ VERSION, METHOD = "mcp-protocol-version", "mcp-method"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 
-def agents_route(agents: Agents) -> Route:
-    """Returns the route that answers agents."""
+def agents_route(agents: Callable[[], Agents]) -> Route:
+    """Returns the route that answers agents; who they are is found out when one asks."""
 
     async def answer(request: Request) -> Response:
         body = await request.body()
@@ -38,7 +38,7 @@ def agents_route(agents: Agents) -> Route:
             return _refuse(None, INVALID_REQUEST, "a body is one request, as an object")
         if wrong := _find_mismatch(message, request):
             return _refuse(message.get("id"), HEADER_MISMATCH, f"the header {wrong} is missing, or says something else")
-        return await _while_there(request, _answer(agents, message))
+        return await _while_there(request, _answer(agents(), message))
 
     return Route(PATH, answer, methods=["POST"])
 

@@ -74,7 +74,7 @@ def make_app(control: Control) -> App:
     ]
     document = describe(offers)
     answers = {StokerError: _answer_fault, HTTPException: _answer_elsewhere, Exception: _answer_unforeseen}
-    routes = [*(offer.route for offer in offers), agents_route(control.agents), *page_routes()]
+    routes = [*(offer.route for offer in offers), agents_route(lambda: control.agents), *page_routes()]
     app = Starlette(routes=routes, exception_handlers=answers)
     app.router.redirect_slashes = False
     return app

@@ -22,6 +22,7 @@ ADD = """Make a key and print it, this once.
 \b
 Example:
   stoker keys add ci --models qwen3-coder,stoker-demo --rpm 60 --expires 30d
+  stoker keys add prometheus --metrics > stoker.key
 """
 LIST = """Show the keys: what each may do, when it was made and last used.
 
@@ -54,10 +55,12 @@ COMMAND = keys
 )
 @click.option("--priority", type=priority, default="normal", metavar="P", help="low, normal, high, or -100 to 100.")
 @click.option("--expires", type=seconds, metavar="TIME", help="How long it is good: 12h, 30d, 4w; else until revoked.")
+@click.option("--metrics", is_flag=True, help="For /metrics alone, such as Prometheus's; it asks no model.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def add(
-    name: str, models: str | None, rpm: int | None, running: int | None, priority: int, expires: float | None, as_json: bool
-) -> None:
+    name: str, models: str | None, rpm: int | None, running: int | None, priority: int, expires: float | None,
+    metrics: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Prints the key alone on standard output, so that it can be piped to where it belongs."""
     from stoker.cli.show import printable, say_json
     from stoker.config import find_paths
@@ -65,7 +68,7 @@ def add(
     from stoker.records import KeyWish
 
     scope = None if models is None else tuple(model.strip() for model in models.split(",") if model.strip())
-    made = flow.add(find_paths(), KeyWish(name, scope, rpm, running, priority, expires))
+    made = flow.add(find_paths(), KeyWish(name, scope, rpm, running, priority, expires, metrics))
     for warning in made.warnings:
         click.secho(f"Warning: {printable(warning)}", fg="yellow", err=True)
     if as_json:

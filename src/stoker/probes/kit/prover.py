@@ -40,9 +40,13 @@ class Prober:
 
     async def prove(self, endpoint: Endpoint) -> Proof:
         """Gets real tokens from the model by name; raises StokerError with what came instead."""
+        return await self.ask(endpoint, PROMPT, PROOF_TOKENS)
+
+    async def ask(self, endpoint: Endpoint, prompt: str, tokens: int) -> Proof:
+        """Gets at most so many tokens, the likeliest ones; raises StokerError with what came instead."""
         body = {
-            "model": endpoint.model, "max_tokens": PROOF_TOKENS, "temperature": 0, "stream": True,
-            "stream_options": {"include_usage": True}, "messages": [{"role": "user", "content": PROMPT}],
+            "model": endpoint.model, "max_tokens": tokens, "temperature": 0, "stream": True,
+            "stream_options": {"include_usage": True}, "messages": [{"role": "user", "content": prompt}],
         }  # fmt: skip
         heard = _Heard(time.monotonic())
         try:
@@ -150,7 +154,8 @@ class _Heard:
             raise _unproven(endpoint, "it answered without a single token")
         if self._models != {endpoint.model}:
             raise _unproven(endpoint, f"it says that {', '.join(sorted(self._models)) or 'nobody'} answered")
-        return Proof(endpoint.model, "".join(self._pieces), self._tokens or len(self._pieces), self._first_s)
+        took_s = time.monotonic() - self._begun_s
+        return Proof(endpoint.model, "".join(self._pieces), self._tokens or len(self._pieces), self._first_s, took_s)
 
 
 def _unproven(endpoint: Endpoint, why: str) -> StokerError:

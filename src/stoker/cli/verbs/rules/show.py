@@ -1,29 +1,17 @@
-"""`stoker rules`: what is known, and how well."""
+"""`stoker rules [RULE]`: what is known, and how well."""
 
 from __future__ import annotations
 
 import click
 
-HELP = """Show the rules: what is known to crash, to run out of memory, to be slow or to mislead, with its evidence.
 
---search looks through the rules, Stoker's own pages, and the folders of Markdown that [knowledge] in stoker.toml names.
-
-\b
-Example:
-  stoker rules
-  stoker rules --search "invalid device function"
-  stoker rules sglang-attn-triton-required
-  stoker rules --filters
-"""
-
-
-@click.command(help=HELP, short_help="Show what is known to go wrong, with its evidence.")
+@click.command(short_help="Show one rule, or a list of them; what `stoker rules` alone does.")
 @click.argument("rule_id", required=False)
 @click.option("--search", help="Search rules, pages and your own notes for these words.")
 @click.option("--engine", help="Only rules that can concern this engine.")
 @click.option("--filters", is_flag=True, help="The gateway's filters instead: what a service may opt in to, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def rules(rule_id: str | None, search: str | None, engine: str | None, filters: bool, as_json: bool) -> None:
+def show(rule_id: str | None, search: str | None, engine: str | None, filters: bool, as_json: bool) -> None:
     """Prints one rule, or a list of them."""
     if filters:
         _say_filters(rule_id, search, engine, as_json)
@@ -78,4 +66,4 @@ def _say_filters(name: str | None, search: str | None, engine: str | None, as_js
         click.echo(filters_text(found))
 
 
-COMMAND = rules
+COMMAND = show
