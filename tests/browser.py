@@ -51,10 +51,14 @@ class Page:
 
     def open(self, file: Path, **wish: str) -> None:
         """Opens a file as somebody who wishes dark or light would (`scheme`), until all of it is there."""
+        self.visit(file.as_uri(), **wish)
+
+    def visit(self, url: str, **wish: str) -> None:
+        """Opens an address, as `open` opens a file."""
         features = [{"name": "prefers-color-scheme", "value": wish.get("scheme", "light")}]
         self.ask("Emulation.setEmulatedMedia", features=features)
         self.events.clear()
-        self.ask("Page.navigate", url=file.as_uri())
+        self.ask("Page.navigate", url=url)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._read()
 
@@ -63,6 +67,31 @@ class Page:
         told = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in told, told
         return told["result"].get("value")
+
+    def resize(self, width: int, height: int) -> None:
+        """Gives the page another size; below 600 it is a phone's."""
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+
+    def click(self, what: str) -> None:
+        """Clicks an element with the mouse, where it is; fails where something else lies there."""
+        found = self.run(f"""(() => {{ const found = document.querySelector({json.dumps(what)});
+            found.scrollIntoView({{ block: "center", behavior: "instant" }});
+            const place = found.getBoundingClientRect(), x = place.x + place.width / 2, y = place.y + place.height / 2;
+            const hit = document.elementFromPoint(x, y);
+            return [x, y, found === hit || found.contains(hit)]; }})()""")
+        assert found[2], f"something lies over {what}"
+        for kind in ("mousePressed", "mouseReleased"):
+            self.ask("Input.dispatchMouseEvent", type=kind, x=found[0], y=found[1], button="left", clickCount=1)
+
+    def type(self, text: str) -> None:
+        """Types where the focus is."""
+        self.ask("Input.insertText", text=text)
+
+    def press(self, key: str, code: int) -> None:
+        """Presses a key by its name and number, as Enter (13) or Tab (9)."""
+        about = {"key": key, "code": key, "windowsVirtualKeyCode": code, **({"text": "\r"} if key == "Enter" else {})}
+        for kind in ("keyDown", "keyUp"):
+            self.ask("Input.dispatchKeyEvent", type=kind, **about)
 
     def requests(self) -> list[str]:
         """Returns the addresses that the page asked for, itself first."""

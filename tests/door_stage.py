@@ -18,6 +18,7 @@ from stoker.gateway.door import Door
 from stoker.gateway.keyring import Keyring
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
+from stoker.gateway.sessions import Sessions
 from stoker.records import Endpoint, QueueLimits, State, UsageRecord
 
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -90,7 +91,7 @@ class Stage:
         config = msgspec.structs.replace(self.config, **self.gateway)
         self.metrics = GatewayMetrics(list, "0")
         self.meter = Meter(lambda record, _: self.used.append(record), self.metrics.registry)
-        self.door = Door(config, self, no_app, self.metrics, self.keyring, self.meter, "engine")
+        self.door = Door(config, self, no_app, self.metrics, self.keyring, self.meter, "engine", Sessions("control"))
         servers = await self.door.bind()
         self.port = servers[0].sockets[0].getsockname()[1]
         async with asyncio.TaskGroup() as tasks, asyncio.timeout(TEST_LIMIT_S):

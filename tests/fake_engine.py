@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +34,7 @@ class Script:
     aborts: it never answers a request that is not streamed, and writes "begun", then "left" to this file.
     event: it answers with this one event.
     prints: a line it prints first.
+    needs: a variable; as long as it is not set, it prints and dies as it is told to, and else it does neither.
     keeps: a file to which it writes the last request's body as it came; it answers 404 where that names another model.
     counts: its answers say how many tokens they are, and its metrics count so many of each.
     refuses: it answers 500 to all but the proof.
@@ -54,6 +55,7 @@ class Script:
     aborts: str | None = None
     event: object = None
     prints: str | None = None
+    needs: str | None = None
     keeps: str | None = None
     alone: str | None = None
     counts: int | None = None
@@ -185,6 +187,8 @@ def main(script_file: str, words: list[str]) -> None:
         print("version: 1 (fake)")
         return
     options = dict(pairwise(words))
+    if script.needs and script.needs in os.environ:
+        script = replace(script, dies=None, prints=None)
     if script.prints:
         print(script.prints, flush=True)
     if script.alone:

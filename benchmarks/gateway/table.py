@@ -35,10 +35,8 @@ def title(name: str) -> str:
         return f"{load.streams} streams, one-chunk replies one after another"
     if not load.itl_ms:
         return f"{load.streams} streams, flat out"
-    again = ", once more" if name.endswith("-again") else ""
-    return (
-        f"{load.streams} stream{'s' * (load.streams > 1)}, {load.streams * 1000 / load.itl_ms:.0f} chunks/s offered{again}"
-    )
+    streams, rate = f"{load.streams} stream{'s' * (load.streams > 1)}", load.streams * 1000 / load.itl_ms
+    return f"{streams}, {rate:.0f} chunks/s offered{', once more' if name.endswith('-again') else ''}"
 
 
 def peers_of(turns: list[Turn]) -> list[str]:

@@ -8,13 +8,13 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from stoker.door_tables import check_doors, parse_aliases, parse_service
 from stoker.errors import WrongUse
-from stoker.records import MIB, DoorSettings, FetchSettings, IdleSettings, Record, Wish, Workflow
+from stoker.records import MIB, DoorSettings, FetchSettings, IdleSettings, KnowledgeSettings, Record, Wish, Workflow
 from stoker.records.door import Running, Wait, Waiting
 from stoker.records.watching import WatchSettings
 from stoker.tables import SERVICE_NAME as SERVICE_NAME
@@ -24,6 +24,7 @@ from stoker.workflow_tables import check_services, parse_workflow, with_whole_fo
 SERVICE_UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,246}\.service")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
 DEMO = "demo"
+TABLES = {"gateway", "limits", "fetch", "idle", "watch", "knowledge", "alias", "service", "workflow"}
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -50,6 +51,7 @@ class GatewayConfig(Record, frozen=True):
     identity_check_s: Annotated[float, msgspec.Meta(ge=0.1, le=24 * 3600)] = 60.0
     usage_days: Annotated[int, msgspec.Meta(ge=0, le=36500)] = 90
     usage_rows: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 1_000_000
+    dashboard: Literal["on", "read-only", "off"] = "on"
 
 
 class LimitsConfig(Record, frozen=True):
@@ -80,6 +82,7 @@ class Config(Record, frozen=True):
     fetch: FetchSettings = FetchSettings()
     idle: IdleSettings = IdleSettings()
     watch: WatchSettings = WatchSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
     services: dict[str, Wish] = {}  # noqa: RUF012 - msgspec copies it
     doors: dict[str, DoorSettings] = {}  # noqa: RUF012
     aliases: dict[str, str] = {}  # noqa: RUF012
@@ -154,9 +157,19 @@ class Paths(Record, frozen=True):
         return self.state / "daemon.address"
 
     @property
+    def sessions_file(self) -> Path:
+        """Who is logged in at the dashboard, by digests."""
+        return self.state / "sessions.json"
+
+    @property
     def run_lock(self) -> Path:
         """The file whose lock says which workflow runs."""
         return self.state / "run.lock"
+
+    @property
+    def audit(self) -> Path:
+        """What agents proposed and did."""
+        return self.state / "agents.jsonl"
 
     def run_state(self, workflow: str) -> Path:
         """How far a workflow came."""
@@ -203,7 +216,7 @@ def read_config(path: Path) -> Config:
 def parse_config(tree: Mapping[str, Any], source: str) -> Config:
     """Turns a parsed TOML tree into a Config."""
     folder = Path(source).absolute().parent
-    check_keys(tree, {"gateway", "limits", "fetch", "idle", "watch", "alias", "service", "workflow"}, "", source)
+    check_keys(tree, TABLES, "", source)
     tables = read_tables(tree, "service", source)
     parsed = {name: parse_service(table, name, source) for name, table in tables.items()}
     wishes, doors = ({name: pair[0] for name, pair in parsed.items()}, {name: pair[1] for name, pair in parsed.items()})
@@ -222,6 +235,9 @@ def parse_config(tree: Mapping[str, Any], source: str) -> Config:
         fetch=parse_table(tree.get("fetch", {}), FetchSettings, "fetch", source),
         idle=idle,
         watch=parse_table(tree.get("watch", {}), WatchSettings, "watch", source),
+        knowledge=_with_whole_folders(
+            parse_table(tree.get("knowledge", {}), KnowledgeSettings, "knowledge", source), folder
+        ),
         services={name: with_whole_paths(wish, folder) for name, wish in wishes.items()},
         doors=doors,
         aliases=parse_aliases(tree.get("alias", {}), wishes, source),
@@ -258,6 +274,11 @@ def _with_whole_files(gateway: GatewayConfig, folder: Path) -> GatewayConfig:
     return msgspec.structs.replace(gateway, **whole)
 
 
+def _with_whole_folders(knowledge: KnowledgeSettings, folder: Path) -> KnowledgeSettings:
+    whole = tuple(str(folder / Path(one).expanduser()) for one in knowledge.folders)
+    return msgspec.structs.replace(knowledge, folders=whole)
+
+
 def _whole_mount(mount: str, folder: Path) -> str:
     host, colon, inside = mount.partition(":")
     if not host.startswith(("~", ".")):  # a whole path, or the name of a volume
@@ -274,3 +295,8 @@ def demo_model(draft: bool = False) -> Path:
     """Returns the bundled demo model, or its draft model."""
     # Not importlib.resources, whose import takes 10 ms of each command: a GGUF has to be a real file anyway.
     return Path(__file__).parent / "demo_model" / ("stoker-demo-draft-Q8_0.gguf" if draft else "stoker-demo-Q8_0.gguf")
+
+
+def docs_folder() -> Path:
+    """Returns the folder with Stoker's own pages."""
+    return Path(__file__).parent / "pages"

@@ -51,6 +51,35 @@ def started(home: Home) -> list[str]:
     return [line.split()[0] for line in log.read_text().splitlines()] if log.exists() else []
 
 
+def test_vibe_starts_stoker_mcp_by_the_entry_that_it_is_given(home: Home) -> None:
+    home.environment |= {"HOME": str(home.folder), "VIBE_HOME": str(home.folder / "vibe")}
+    (home.folder / "vibe").mkdir()
+    entry = home.run("clients", "config", "vibe", "--mcp").stdout
+    (home.folder / "vibe" / "config.toml").write_text(entry)
+    [start] = home.json("clients", "check", "vibe")["starts"]
+    assert (start["server"], start["tools"], start["why"]) == ("stoker", 13, "")
+    [server] = tomllib.loads(entry)["mcp_servers"]
+    assert server["env"] == {"STOKER_STATE": str(home.paths.state), "STOKER_CONFIG": str(home.paths.config)}
+
+
+@pytest.mark.parametrize("name", ["claude-code", "opencode"])
+def test_the_entries_of_other_agents_start_the_same(home: Home, name: str) -> None:
+    made = home.json("clients", "config", name, "--mcp")
+    tree = json.loads(made["text"])
+    entry = (tree.get("mcpServers") or tree["mcp"])["stoker"]
+    words = [entry["command"], *entry["args"]] if isinstance(entry["command"], str) else entry["command"]
+    variables = {"PATH": "/usr/bin:/bin", **(entry.get("env") or entry["environment"])}
+    asked = '{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "stoker://plans/nobody"}}\n'
+    done = subprocess.run(words, input=asked, env=variables, capture_output=True, text=True, check=True)
+    assert "no plan of `nobody` is kept" in done.stdout
+    assert done.stderr == ""
+
+
+def test_an_entry_needs_an_agent_that_is_known_and_neither_model_nor_key(home: Home) -> None:
+    assert "did you mean `vibe`?" in home.run("clients", "config", "vibes", "--mcp", code=2).stderr
+    assert "neither a model nor a key" in home.run("clients", "config", "vibe", "--mcp", "--with-key", code=2).stderr
+
+
 def test_a_slow_start_of_vibe_is_found_and_mended_without_losing_anything(vibe: Home) -> None:
     file = vibe.folder / "vibe" / "config.toml"
     before = file.read_text()

@@ -94,9 +94,32 @@ def test_junk_is_passed_over() -> None:
     assert told.findings[0].evidence[0].line == junk.count(b"\n") + 2
 
 
-def test_nothing_at_all_is_no_fault() -> None:
+def test_of_nothing_at_all_nothing_is_known() -> None:
     told = diagnose(b"")
     assert (told.findings, told.unknown, told.noise, told.lines, told.engine) == ((), (), (), 0, None)
+    assert told.breaks_off and told.collect
+
+
+def test_a_log_that_breaks_off_without_a_fault_ends_with_its_last_lines() -> None:
+    """Of an unknown engine nobody knows which line says that it is ready, so it is not called healthy either."""
+    said = [f"step {number} of {number}" for number in range(1, 9)]
+    for first in ("frobd 1.2 starting", VLLM):
+        told = diagnose("\n".join([first, *said, "", "\x1b[1mbinding\x1b[0m with key hf_AbCdEfGhIjKlMnOpQr"]).encode())
+        assert told.findings == ()
+        assert [line.line for line in told.unknown] == [6, 7, 8, 9, 11]
+        assert told.unknown[-1].text == "binding with key ***"
+        assert told.breaks_off and told.collect
+
+
+def test_the_last_lines_are_found_across_the_border_of_two_blocks() -> None:
+    lines = [f"{number} {'x' * 90}" for number in range(BLOCK_BYTES // 90)]
+    told = diagnose("\n".join([*lines, "the last"]).encode())
+    assert [line.line for line in told.unknown] == list(range(len(lines) - 3, len(lines) + 2))
+
+
+def test_a_start_that_became_ready_and_goes_on_is_no_fault() -> None:
+    told = diagnose(f"{VLLM}\nINFO:     Application startup complete.\nINFO: all is well\n".encode())
+    assert (told.findings, told.unknown, told.collect, told.breaks_off) == ((), (), (), False)
 
 
 def test_a_flood_is_counted_and_shown_by_its_first_lines() -> None:

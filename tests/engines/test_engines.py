@@ -58,12 +58,6 @@ def test_a_version_that_is_not_there_is_unknown(name: str) -> None:
 
 
 @every_engine
-def test_an_engine_that_said_nothing_is_not_explained(name: str) -> None:
-    assert find(name).explain([]) is None
-    assert find(name).explain(["", "loading", "serving on port 1", "done: 5 out of 5"]) is None
-
-
-@every_engine
 def test_metric_names_are_ours_to_theirs(name: str) -> None:
     metrics = find(name).metrics
     assert len(set(metrics.values())) == len(metrics)
@@ -106,13 +100,6 @@ def test_an_engine_knows_the_start_in_its_own_logs_and_in_no_other(name: str, lo
     own = log.name.startswith(name)
     assert any(re.search(form.starts, line) for line in lines) == own
     assert not own or any(re.search(form.stamp, line) for line in lines)
-
-
-@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
-@every_engine
-def test_another_engines_log_is_not_taken_for_its_own(name: str, log: Path) -> None:
-    if not log.name.startswith(name):
-        assert find(name).explain(log.read_text(errors="replace").splitlines()) is None
 
 
 def test_there_are_logs_of_other_engines_to_be_wrong_about() -> None:

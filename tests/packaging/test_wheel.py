@@ -39,8 +39,10 @@ def test_the_wheel_is_small_and_holds_only_the_ggufs_of_the_demo(wheel: Path) ->
     assert any(name.endswith("facts/machine/boxes/gb10.json") for name in names)
     for name in ("uPlot.iife.min.js", "uPlot.min.css", "LICENSE.uPlot", "report.js", "report.css"):
         assert f"stoker/bench/report/assets/{name}" in names
+    assert {f"stoker/web/page/{name}" for name in ("index.html", "style.css", "main.js", "icon.svg")} <= set(names)
     assert {"stoker/bench/published/data/runs.toml", "stoker/bench/published/data/cells.csv"} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert {"stoker/pages/mcp.md", "stoker/pages/cli/mcp.md"} <= set(names)  # which are searched
 
 
 def test_the_wheels_command_runs_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:

@@ -137,3 +137,26 @@ def test_what_certainly_holds_is_told_first() -> None:
     found = match_stage(rules, "autotune", {"engine": "sglang", "--attention-backend": "flashinfer"}, launch_known=True)
     assert [finding.rule for finding in found] == ["b", "a"]
     assert "what yours is, is unknown" in found[1].why
+
+
+OWN = {"id": "own-rule", "local": "/home/me/rules/own-rule.toml", "wrong": {}, "contradicts": ("some-rule",)}
+
+
+def test_the_users_own_rule_wins_over_the_one_that_it_contradicts() -> None:
+    [finding] = match_rules([make_rule(), make_rule(**OWN)], WRONG)
+    assert (finding.level, finding.rule) == ("note", "some-rule")
+    assert finding.why.startswith("your rule own-rule says otherwise; ")
+
+
+def test_it_wins_only_in_its_own_scope_and_only_where_it_is_the_users() -> None:
+    elsewhere = make_rule(**OWN | {"when": {"engine": "vllm"}})
+    ours = make_rule(**OWN | {"local": ""})
+    for other in (elsewhere, ours):
+        assert [finding.level for finding in match_rules([make_rule(), other], WRONG)] == ["forbid"]
+
+
+def test_what_the_users_own_rule_prefers_is_set_whatever_is_proven_of_others() -> None:
+    ours = make_rule(prefer={"--x": 1}, when={"engine": "sglang", "sm": "12.1", "unified": True})
+    own = make_rule(**OWN | {"prefer": {"--x": 2}, "when": {}, "evidence": (evidence("reported"),)})
+    found = preferred([own, ours], WRONG | {"unified": True})
+    assert {name: (value, rule.id) for name, (value, rule) in found.items()} == {"--x": (2, "own-rule")}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.supervise.logs import LINE_LIMIT_BYTES, READ_BYTES, RING_LINES, EngineLog
+from stoker.supervise.logs import LAUNCH, LINE_LIMIT_BYTES, READ_BYTES, RING_LINES, EngineLog
 
 LIMIT_BYTES = 64 * 1024
 
@@ -119,6 +119,16 @@ def test_a_new_launch_sees_its_own_lines_alone(file: Path, log: EngineLog) -> No
     log.begin()
     append(file, b"new launch\n")
     assert log.tail(5) == ["new launch"]
+
+
+def test_launches_are_told_apart_in_the_file_and_not_in_the_ring(file: Path, log: EngineLog) -> None:
+    append(file, b"old launch\n")
+    log.mark_launch("demo", 2)
+    log.begin()
+    append(file, b"new launch\n")
+    assert log.tail(5) == ["new launch"]
+    marks = [line for line in file.read_text().splitlines() if LAUNCH.search(line)]
+    assert marks == ["stoker: launch 2 of demo begins"]
 
 
 def test_a_file_that_is_not_there_yet_is_no_problem(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stoker.records import UsageRecord
-from stoker.watch.requests import Ended, RequestCheck, ended
+from stoker.watch.requests import Ended, RequestCheck, Timed, ended, time_streams
 
 
 def play(*parts: tuple[int, int | None, float], step_s: float = 10.0, left: bool = False) -> tuple[RequestCheck, float]:
@@ -17,7 +17,7 @@ def play(*parts: tuple[int, int | None, float], step_s: float = 10.0, left: bool
     for count, status, ttft_s in parts:
         for _ in range(count):
             at_s += step_s
-            check.take(Ended(at_s, status, ttft_s, 0.05, left and (count, status, ttft_s) == parts[-1]))
+            check.take(Ended(at_s, status, ttft_s, 0.05, left=left and (count, status, ttft_s) == parts[-1]))
             check.look(at_s)
     return check, at_s
 
@@ -84,5 +84,15 @@ def test_tokens_that_come_slowly_are_said() -> None:
 
 def test_the_time_of_a_token_is_without_the_first() -> None:
     record = UsageRecord(0, "owner", "/v1/chat/completions", "r", 5.0, 200, "coder", "m", 10, 41, None, 1.0)
-    assert ended(7.0, record, left=True) == Ended(7.0, 200, 1.0, 0.1, left=True)
+    assert ended(7.0, record, left=True) == Ended(7.0, 200, 1.0, 0.1, is_stream=True, left=True)
     assert ended(7.0, UsageRecord(0, "owner", "/", "r", 5.0)) == Ended(7.0, None, None, None)
+
+
+def test_times_are_those_of_streams_alone() -> None:
+    def usage(duration_s: float, ttft_s: float | None, tokens: int | None) -> Ended:
+        return ended(7.0, UsageRecord(0, "owner", "/", "r", duration_s, 200, "coder", "m", 10, tokens, None, ttft_s))
+
+    whole, refused = usage(5.001, 5.0, 41), usage(0.1, None, None)
+    silent, counted = usage(5.0, 2.0, None), usage(5.0, 1.0, 41)
+    assert time_streams([whole, refused]) is None
+    assert time_streams([whole, silent, counted, refused]) == Timed(2, 3.0, 2.0, 1, 0.1)

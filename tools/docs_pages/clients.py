@@ -19,7 +19,7 @@ INTRODUCTION = """\
 `stoker clients config NAME` prints what a client needs to ask this machine's gateway: the address, the model's name,
 how to refer to the key, and the settings that turned out to be necessary. The text goes to standard output, the reasons
 to standard error; the key itself is printed only with `--with-key`. `--model` chooses among several models. A key of
-its own for a client: [keys](keys.md).
+its own for a client: [keys](keys.md). `--mcp` prints instead what makes an agent start `stoker mcp` ([MCP](mcp.md)).
 
 `stoker clients check NAME FILE` finds what is wrong in a client's file, with the line: addresses, ports and models that
 nobody answers for, keys as text, lists of fallbacks, parsers that the server lacks (as far as the plan of the service

@@ -18,7 +18,8 @@ def reasons_text(config: ClientConfig) -> str:
     for one in config.settings:
         named = f"{one.name} = {one.value}" if one.value else one.name
         lines += [f"  {named}", *wrapped(one.because, "      ", "      ")]
-    lines += [f"key in {config.key_file}" + (f": {config.key}" if config.key else "; --with-key prints it")]
+    if config.key_file:
+        lines += [f"key in {config.key_file}" + (f": {config.key}" if config.key else "; --with-key prints it")]
     return "\n".join(lines)
 
 

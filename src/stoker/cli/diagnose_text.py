@@ -25,14 +25,6 @@ def diagnosis_text(told: Diagnosis) -> str:
     return "\n".join([*lines, *_unknown(told)])
 
 
-def first_line(told: Diagnosis) -> str:
-    """Returns the diagnosis in one sentence."""
-    if not told.findings:
-        return "no cause is known" if told.unknown else "nothing in the log looks like a fault"
-    top = told.findings[0]
-    return f"{top.confidence}: {top.title} [{top.rule}]"
-
-
 def _head(told: Diagnosis) -> str:
     whose = " ".join(part for part in (told.engine, told.version) if part) or "an engine that is not known"
     start = f", the last of {told.starts} starts" if told.starts > 1 else ""
@@ -52,8 +44,11 @@ def _finding(number: int, cause: Cause) -> list[str]:
         lines += wrapped(f"set: {change}", "   ", "        ")
     if cause.command:
         lines += [f"   run: {cause.command}"]
-    said = f"{cause.standing}; {cause.rule}; {cause.sources[0]}" if cause.sources else f"{cause.standing}; {cause.rule}"
-    return [*lines, click.style(f"   {said}", dim=True)]
+    said = "; ".join((cause.standing, cause.rule, *cause.sources[:1]))
+    lines.append(click.style(f"   {said}", dim=True))
+    if cause.local:
+        lines.append(click.style(f"   your own rule, which wins over ours: {cause.local}", dim=True))
+    return [*lines, *(click.style(f"   contradicts {other}", dim=True) for other in cause.contradicts)]
 
 
 def _change(cause: Cause) -> str:
@@ -71,8 +66,10 @@ def _table(values: dict[str, Scalar]) -> str:
 
 
 def _lines(evidence: tuple[LogLine, ...], times: int = 1) -> list[str]:
-    more = [click.style(f"     and {times - len(evidence)} more times", dim=True)] if times > len(evidence) else []
-    return [click.style(f"   {one.line:>6}  {printable(one.text)}", dim=True) for one in evidence] + more
+    lines = [f"   {one.line:>6}  {printable(one.text)}" for one in evidence]
+    if lines and times > len(lines):
+        lines.append(f"     and {times - len(lines)} more times")
+    return [click.style(line, dim=True) for line in lines]
 
 
 def _noise(noise: tuple[Noise, ...]) -> list[str]:
@@ -85,8 +82,17 @@ def _noise(noise: tuple[Noise, ...]) -> list[str]:
 
 
 def _unknown(told: Diagnosis) -> list[str]:
-    if not told.unknown:
+    if not told.collect:
         return [] if told.findings else ["", "Nothing in it looks like a fault."]
     begin = "None of that is sure" if told.findings else "I don't know"
-    lines = ["", f"{begin}. The most telling lines that no rule explains:", *_lines(told.unknown), "", "What would help:"]
+    lines = ["", f"{begin}. {_why_unknown(told)}", *_lines(told.unknown), "", "What would help:"]
     return [*lines, *(line for one in told.collect for line in wrapped(f"- {one}", "   ", "     "))]
+
+
+def _why_unknown(told: Diagnosis) -> str:
+    if not told.breaks_off:
+        return "The most telling lines that no rule explains:"
+    if not told.unknown:
+        return "Nothing was said at all."
+    yet = "the engine failed" if told.ready else "none says that the engine is ready"
+    return f"No line looks like a fault, and yet {yet}. It ends with:"

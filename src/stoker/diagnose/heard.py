@@ -60,11 +60,16 @@ class Heard:
         self.last = Start(1)
         self.before: Start | None = None
         self._said_line = 0  # where the last start said last that it begins
+        self._is_marked = False  # whether Stoker wrote between the launches; what else begins is a part of one then
 
     def add(self, hits: Iterable[Hit]) -> None:
         """Takes the hits of one block, in the order of their lines."""
         for hit in hits:
-            if hit.sign.kind == "start":
+            if hit.sign.kind == "launch":
+                self._is_marked = True
+                self._next(hit.line)
+                self.starts += 1
+            elif hit.sign.kind == "start" and not self._is_marked:
                 self._begin(hit)
             self.last.add(hit)
 
@@ -74,15 +79,21 @@ class Heard:
         if not is_new:
             return
         if self.starts:
-            self.before, self.last = self.last, Start(hit.line)
+            self._next(hit.line)
         self.starts += 1
+
+    def _next(self, line: int) -> None:
+        self.before, self.last = self.last, Start(line)
 
     def _died(self) -> bool:
         """A start that says it begins after a fault is another one, but for warnings of its first lines."""
         return any(hit.sign.name == "0" for hit in self.last.first_faults)
 
-    def told(self) -> Start:
-        """Returns the start to tell of: the last, or the one before it where the last has not gone wrong so far."""
-        if self.last.has_fault() or self.before is None or self.last.ready_line is not None:
+    def told(self, has_ended: bool = False) -> Start:
+        """Returns the start to tell of: the last, or the one before it where the last has not gone wrong so far.
+
+        `has_ended`: the last is known to have, whatever it said.
+        """
+        if has_ended or self.last.has_fault() or self.before is None or self.last.ready_line is not None:
             return self.last
         return self.before

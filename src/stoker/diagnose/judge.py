@@ -73,6 +73,9 @@ def _without_rivals(suspects: Sequence[Suspect]) -> list[Suspect]:
     kept = []
     for one in suspects:
         rivals = [other for other in suspects if other is not one and _share_line(one, other)]
+        if any(other.rule.local and other.confidence != "possible" for other in rivals) and not one.rule.local:
+            kept.append(one._replace(confidence="possible"))  # the user's own rule wins
+            continue
         if any(_beats(other, one) for other in rivals):
             if one.confidence == "certain" and not one.unknown:
                 continue  # it says the same of the same line, and less of it
@@ -86,7 +89,11 @@ def _share_line(one: Suspect, other: Suspect) -> bool:
 
 
 def _beats(one: Suspect, other: Suspect) -> bool:
-    if one.confidence == "possible" or (one.rule.severity in FORBIDDING) < (other.rule.severity in FORBIDDING):
+    if (
+        one.rule.local
+        or one.confidence == "possible"
+        or (one.rule.severity in FORBIDDING) < (other.rule.severity in FORBIDDING)
+    ):
         return False
     return (len(other.unknown), -_width(other)) > (len(one.unknown), -_width(one))
 
@@ -127,6 +134,8 @@ def _tell(suspect: Suspect, times: int) -> Cause:
         hangs_on=tuple(f"{name} {say_test({**rule.wrong, **rule.when}[name])}" for name in suspect.unknown),
         use=rule.use,
         drop=rule.drop,
+        local=rule.local,
+        contradicts=rule.contradicts,
     )
 
 
@@ -171,4 +180,14 @@ def tell_line(hit: Hit) -> LogLine:
     if text != hit.text or end - begin >= len(text):
         begin, end = max(0, min(begin, len(text) - 2 * CONTEXT)), min(end, len(text))
     cut = ("…" if begin else "") + text[begin:end] + ("…" if end < len(text) else "")
-    return LogLine(hit.line, "".join(letter if letter.isprintable() else " " for letter in cut).strip())
+    return LogLine(hit.line, _printable(cut))
+
+
+def show_line(text: str) -> str:
+    """Returns the beginning of a line in which there is no sign, as one with a sign is shown."""
+    text = hide_secrets(text)
+    return _printable(text[: 2 * CONTEXT] + ("…" if len(text) > 2 * CONTEXT else ""))
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text).strip()

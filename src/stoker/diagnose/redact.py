@@ -1,4 +1,4 @@
-"""Takes secrets out of the lines of a log that are shown or sent."""
+"""Takes secrets out of the lines of a log that are shown."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 
 from stoker.plan.secrets import HIDDEN, TOKEN
 
-NAME = r"[\w.-]*(?:api[_-]?key|token|secret|password|passwd|passphrase|credentials?)"
+NAME = r"[\w.-]*(?:api[_-]?key|token|secret|password|passwd|passphrase|credentials?|cookie)"
 NUMBERED = r"(?!['\"\s:=]*(?:None|null|True|False|[\d.]+)\b)"  # max_tokens=512 and token=None hold nothing
 ASSIGNED = re.compile(
     rf"(?i)(?P<name>(?<![A-Za-z0-9]){NAME}['\"]?\s*[=:]\s*){NUMBERED}"
     rf"(?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^\s,;)}}'\"]+)"
 )
 BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{4,}")
-FLAG = re.compile(r"(--(?:api-key|hf-token|token|password|secret))(\s+|=)(\S+)")
+FLAG = re.compile(r"""(--(?:[a-z-]+-)?(?:api-key|token|password|secret))(['"]?(?:\s*,\s*|\s+|=)['"]?)([^\s'",]+)""")
 ADDRESS = re.compile(r"(\w+://)[^\s/@:]+:[^\s/@]+@")
-HOME = re.compile(r"(/(?:home|Users)/)[^/\s'\":]+")
+HOME = re.compile(r"(/(?:home|Users)/)[^/\s'\":,)]+")
 
 
 def hide_secrets(text: str) -> str:

@@ -7,12 +7,12 @@ with a word that holds an anchor of some sign are tried against that sign's patt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from stoker.diagnose.anchors import find_anchors
+from stoker.diagnose.anchors import find_anchors, one_pattern
 from stoker.diagnose.blocks import Block
 from stoker.supervise.logs import ESCAPES
 
@@ -21,8 +21,8 @@ LINES = bytes.maketrans(b"\r", b"\n")  # each state of a progress bar is a line 
 DROPPED = b"0123456789abcdefABCDEF"
 SMALL = bytes(code if chr(code).islower() else ord(chr(code).lower()) if 65 <= code <= 90 else 32 for code in range(256))
 MOST_KEYS, MOST_KEY_BYTES = 50_000, 8 * 2**20
-LONGEST_KEY = 64 * 1024
-MOST_WORDS = 200_000
+MOST_WORDS = 100_000
+MOST_NEW_WORDS = 30_000  # of a block: where more are new, the next one's will be, too
 LONGEST_WORD = 64
 NEWS = 20  # so often lines with one key are tried; from then on they are taken to say what the last one said
 DULL = 4  # so often where they said nothing
@@ -66,7 +66,7 @@ class Scanner:
         for sign in signs:
             for anchor in sign.anchors:
                 self._by_anchor.setdefault(anchor, []).append(sign)
-        self._anchor = re.compile("|".join(sorted(self._by_anchor)).encode())
+        self._anchor = one_pattern(self._by_anchor)
         self._dull: set[bytes] = set()
         self._dull_bytes = 0
         self._times: dict[bytes, int] = {}
@@ -75,61 +75,77 @@ class Scanner:
     def scan(self, block: Block) -> list[Hit]:
         """Returns the hits in one block."""
         keys = block.data.translate(LINES, DROPPED).split(b"\n")
+        if self._dull.issuperset(keys):
+            return []
+        whole = block.data.translate(LINES).split(b"\n")
+        lines, origins = _in_pieces(whole)
+        if lines is not whole:
+            keys = [line.translate(None, DROPPED) for line in lines]
         last = dict(zip(keys, range(len(keys)), strict=True))
         fresh = last.keys() - self._dull
-        if not fresh:
-            return []
-        lines = block.data.translate(LINES).split(b"\n")
         places = self._places(keys, fresh, last)
         telling = self._telling(b"\n".join([lines[place] for place in places]))
         told = [place for place in places if telling and not telling.isdisjoint(_words(lines[place]))]
         self._forget(fresh - {keys[place] for place in told})
-        return self._try(block, keys, lines, told)
+        numbers = _numbers(block, whole, [origins[place] for place in told])
+        return [hit for place, line in zip(told, numbers, strict=True) for hit in self._try(line, lines[place], keys[place])]
 
     def _places(self, keys: list[bytes], fresh: set[bytes], last: dict[bytes, int]) -> list[int]:
-        """Every line that may be news; of those that are none any more the last of the block."""
-        news = {key for key in fresh if self._times.get(key, 0) < NEWS}
-        old = [last[key] for key in fresh - news]
-        return sorted([*old, *(place for place, key in enumerate(keys) if key in news)]) if news else sorted(old)
+        """The last line of each key in the block, and of one that is still news as many of the first as are missing."""
+        places = {last[key] for key in fresh}
+        left = {key: NEWS - times for key in fresh if (times := self._times.get(key, 0)) < NEWS}
+        for place, key in enumerate(keys) if left else ():
+            if (more := left.get(key)) is None:
+                continue
+            places.add(place)
+            if more > 1:
+                left[key] = more - 1
+            else:
+                del left[key]
+        return sorted(places)
 
     def _telling(self, text: bytes) -> set[bytes]:
         words = _words(text)
+        new = words - self._words.keys()
+        telling = self._with_anchor(b" ".join(new))
+        known = telling | {word for word in words - new if self._words[word]}
+        if len(new) <= MOST_NEW_WORDS:
+            self._keep_words(new, telling)
+        return known
+
+    def _keep_words(self, new: set[bytes], telling: set[bytes]) -> None:
+        if max(map(len, new), default=0) > LONGEST_WORD:  # what is none takes memory, and seldom comes twice
+            new = {word for word in new if len(word) <= LONGEST_WORD}
         if len(self._words) > MOST_WORDS:
             self._words.clear()
-        for word in words - self._words.keys():
-            telling = self._anchor.search(word) is not None
-            if len(word) <= LONGEST_WORD:
-                self._words[word] = telling
-            elif telling:
-                return words
-        return {word for word in words if self._words.get(word)}
+        self._words |= dict.fromkeys(new, False)
+        self._words |= dict.fromkeys(telling & new, True)
+
+    def _with_anchor(self, text: bytes) -> set[bytes]:
+        """Returns those of the words in a text that hold an anchor."""
+        found, end = set(), 0
+        while match := self._anchor.search(text, end):
+            begin, end = text.rfind(b" ", 0, match.start()) + 1, text.find(b" ", match.end())
+            end = len(text) if end < 0 else end
+            found.add(text[begin:end])
+        return found
 
     def _forget(self, dull: set[bytes]) -> None:
-        dull = {key for key in dull if len(key) <= LONGEST_KEY} - self._dull
+        dull = dull - self._dull
         self._dull_bytes += sum(map(len, dull))
         if len(self._dull) > MOST_KEYS or self._dull_bytes > MOST_KEY_BYTES:
             self._dull.clear()
             self._dull_bytes = 0
         self._dull |= dull
 
-    def _try(self, block: Block, keys: list[bytes], lines: list[bytes], told: list[int]) -> list[Hit]:
-        if not told:
-            return []
-        hits = []
-        for place, line in zip(told, _numbers(block, lines, told), strict=True):
-            found = [hit for text in _pieces(lines[place]) for hit in self._find(line, text)]
-            hits += found
-            self._count(keys[place], bool(found))
-        return hits
-
-    def _count(self, key: bytes, is_hit: bool) -> None:
-        if len(key) > LONGEST_KEY:
-            return
+    def _try(self, line: int, data: bytes, key: bytes) -> list[Hit]:
+        hits = list(self._find(line, ESCAPES.sub(b"", data).decode(errors="replace")))  # as a terminal shows it
         if len(self._times) > MOST_KEYS:
             self._times.clear()
         self._times[key] = times = self._times.get(key, 0) + 1
-        if times >= DULL and not is_hit:
+        if times >= DULL and not hits:
             self._forget({key})
+        return hits
 
     def _find(self, line: int, text: str) -> Iterator[Hit]:
         small = text.lower()
@@ -142,7 +158,7 @@ class Scanner:
                 yield Hit(sign, line, text, found)
 
 
-def _numbers(block: Block, lines: list[bytes], told: list[int]) -> list[int]:
+def _numbers(block: Block, lines: list[bytes], told: Sequence[int]) -> list[int]:
     """Returns the line of the file in which each of these lines stands: one may be made of many states of a progress bar."""
     if b"\r" not in block.data:
         return [block.first_line + place for place in told]
@@ -159,9 +175,10 @@ def _words(text: bytes) -> set[bytes]:
     return set(text.translate(SMALL).split())
 
 
-def _pieces(line: bytes) -> Iterator[str]:
-    """Yields a line as a terminal shows it, in pieces that a pattern can be tried on whatever it is."""
-    for begin in range(0, max(1, len(line)), PIECE - OVERLAP):
-        yield ESCAPES.sub(b"", line[begin : begin + PIECE]).decode(errors="replace")
-        if begin + PIECE >= len(line):
-            break
+def _in_pieces(lines: list[bytes]) -> tuple[list[bytes], Sequence[int]]:
+    """Returns lines, long ones in pieces that patterns can be tried on whatever they are, and which line each is of."""
+    if max(map(len, lines)) <= PIECE:
+        return lines, range(len(lines))
+    cut = [(line[begin : begin + PIECE], place) for place, line in enumerate(lines)
+           for begin in range(0, max(1, len(line) - OVERLAP), PIECE - OVERLAP)]  # fmt: skip
+    return [piece for piece, _ in cut], [place for _, place in cut]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
 from stoker.diagnose.scan import Sign, make_sign
 from stoker.engines import find, names
+from stoker.errors import StokerError
 from stoker.records import Rule
+from stoker.supervise.logs import LAUNCH
 
 # Words that no other program says; the signs of its stages tell an engine better, but one that died at once said none.
 SPEAKERS = {
@@ -49,6 +52,17 @@ def engine_signs() -> tuple[Sign, ...]:
 
 def all_signs(rules: Iterable[Rule]) -> list[Sign]:
     """Returns everything to look for, with the signs of these rules."""
-    told = [make_sign("rule", rule.id, sign) for rule in rules for sign in rule.signs]
+    told = [_of_rule(rule, sign) for rule in rules for sign in rule.signs]
     clues = [make_sign("clue", name, pattern) for name, pattern in CLUES.items()]
-    return [*told, *clues, *engine_signs(), *(make_sign("fault", str(rank), one) for rank, one in enumerate(FAULTS))]
+    launch = make_sign("launch", "stoker", LAUNCH.pattern)
+    return [*told, *clues, launch, *engine_signs(), *(make_sign("fault", str(rank), one) for rank, one in enumerate(FAULTS))]
+
+
+def _of_rule(rule: Rule, sign: str) -> Sign:
+    try:
+        return make_sign("rule", rule.id, sign)
+    except (ValueError, re.error) as problem:  # only of a rule that the user wrote; those that ship are tested
+        raise StokerError(
+            f"the sign {sign!r} of the rule {rule.id} cannot be looked for", why=str(problem),
+            next_step=f"mend it in {rule.local or 'its file'}", rule=rule.id,
+        ) from problem  # fmt: skip

@@ -67,9 +67,6 @@ class Engine(Protocol):
         `template` is what the model's chat template can do.
         """
 
-    def explain(self, lines: list[str]) -> str | None:
-        """Returns what an engine's last lines say of its death, or None where no sign is known."""
-
 
 def names() -> list[str]:
     """Returns the names of all engines in this folder."""
@@ -131,12 +128,3 @@ def promised_by(flags: Mapping[str, str], settings: Iterable[Setting]) -> dict[s
     """Returns each probe whose flag is said and switched on, with its words."""
     said = {one.name: one for one in settings if one.value not in (False, "", "none")}
     return {probe: " ".join(_words(said[flag])) for probe, flag in flags.items() if flag in said}
-
-
-def explain_by(signs: Signs, lines: list[str]) -> str | None:
-    """Returns what the first of the signs that occurs means; the most telling come first, so not the first line."""
-    for pattern, meaning in signs:
-        for line in lines:
-            if found := re.search(pattern, line, re.IGNORECASE):
-                return meaning.format(*found.groups(), line=line.strip())
-    return None

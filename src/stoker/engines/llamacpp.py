@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from stoker.engines import environment_of, explain_by, words_of
+from stoker.engines import environment_of, words_of
 from stoker.records import MIB, LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
 
 DEFAULT_CONTEXT_TOKENS = 16384
@@ -40,29 +40,6 @@ SWITCHES = {
 }
 
 # Each sign: what the log says, and what it means to the person who reads it; seen with build 11549 and broken files.
-SIGNS = (
-    # A bare Debian or Ubuntu lacks it; the wheel does not bring it along.
-    (r"libgomp\.so\.1: cannot open shared object", "the system lacks OpenMP's library: sudo apt-get install libgomp1"),
-    (r"ImportError: (\S+\.so\S*): cannot open shared object", "the system lacks the library {0}"),
-    (r"No module named 'xllamacpp'", "the embedded engine is not installed: pip install xllamacpp"),
-    (r"unknown model architecture: '([^']+)'", "this build of llama.cpp does not know the architecture {0}"),
-    (r"tensor '([^']+)' data is not within the file bounds", "the model file is cut short or damaged (tensor {0})"),
-    (r"failed to read (?:magic|key-value pairs|tensor)", "the model file is cut short or damaged"),
-    (r"invalid magic characters", "the model file is not a GGUF"),
-    (r"failed to open GGUF file '([^']+)' \(([^)]+)\)", "{0} cannot be opened: {1}"),
-    (r"key not found in model: (\S+)", "the model file's header lacks {0}"),
-    (r"couldn't bind|address already in use", "its port was taken by another program"),
-    (
-        r"failed to allocate (?:\S+ )?buffer|out of memory|cudaMalloc failed|bad_alloc",
-        "it ran out of memory",
-    ),
-    (r"CUDA error: (.+)", "the GPU reported: {0}"),
-    (r"GGML_ASSERT\((.+)\) failed", "llama.cpp gave up on a fault in itself or in the model file: {0}"),
-    (r"error loading model: (.+)", "llama.cpp could not load the model: {0}"),
-    (r"target and draft vocabs are not compatible", "the draft model's vocabulary is not the model's"),
-    (r"the embedded server did not start: (.+)", "llama.cpp's server did not start: {0}"),
-)
-
 AMOUNT = r"(?:(?P<gib>[\d.]+) GiB|(?P<mib>[\d.]+) MiB)"
 # As it speaks unasked (verbosity 3), build 11549 tells the reading, the context and the empty run only together.
 STAGES = (
@@ -184,10 +161,6 @@ class LlamaCpp:
         said = {one.name: one.value for one in settings}
         tools = {} if OTHER_TEMPLATE & said.keys() or "tools" not in template else {"tools": "its chat template"}
         return tools | ({"reasoning": "`reasoning = 'on'`"} if said.get("reasoning") == "on" else {})
-
-    def explain(self, lines: list[str]) -> str | None:
-        """Returns the first known sign, the most telling kinds first."""
-        return explain_by(SIGNS, lines)
 
 
 def _words(setting: Setting) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from stoker.engines import BAR_TIME, environment_of, explain_by, promised_by, words_of
+from stoker.engines import BAR_TIME, environment_of, promised_by, words_of
 from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
 
 # Neutral name -> SGLang's flags for it, the newest first: the plan takes the first that the version in use has.
@@ -21,25 +21,6 @@ SPELLING = {
     "kv_type": ("--kv-cache-dtype",),
     "metrics": ("--enable-metrics",),
 }
-
-SIGNS = (
-    (r"invalid device function", "it has no kernels for this GPU in the backend that was chosen: {line}"),
-    (r"no kernel image is available", "it was not built for this GPU's compute capability"),
-    (
-        r"Could not load any common_ops library",
-        "sgl_kernel does not fit this GPU or lacks a CUDA library",
-    ),
-    (r"libnvrtc\.so\.\d+: cannot open shared object", "it was built for another CUDA version than the machine has"),
-    (r"invalid device ordinal", "this build does not know the GPU"),
-    (r"KeyError: 'tokenizer\.json'", "the model folder lacks tokenizer.json"),
-    (r"TypeError: '>' not supported between instances of 'NoneType'", "a flag that has no default was left out: {line}"),
-    (r"Not enough memory\. Please try to increase --mem-fraction-static", "no memory was left for the KV cache"),
-    (r"(?:CUDA|torch\.)?(?:OutOfMemoryError|out of memory)", "it ran out of memory: {line}"),
-    (r"error: unrecognized arguments: (.+)", "this version does not know {0}"),
-    (r"launch_server\.py: error: (.+)", "it refused its command line: {0}"),
-    (r"address already in use", "its port was taken by another program"),
-    (r"(?:ImportError|ModuleNotFoundError): (.+)", "its environment is not whole: {0}"),
-)
 
 METRICS = {
     "prompt_tokens_total": "sglang:prompt_tokens_total",
@@ -171,10 +152,6 @@ class SgLang:
     def promises(self, settings: Sequence[Setting], template: Iterable[str]) -> Mapping[str, str]:
         """Returns what its parsers promise: it takes calls and thoughts out of the text where it was given one for them."""
         return promised_by(PROMISES, settings)
-
-    def explain(self, lines: list[str]) -> str | None:
-        """Returns the first known sign, the most telling kinds first."""
-        return explain_by(SIGNS, lines)
 
 
 ENGINE = SgLang()

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from stoker.engines import BAR_TIME, environment_of, explain_by, promised_by, words_of
+from stoker.engines import BAR_TIME, environment_of, promised_by, words_of
 from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, StageSign
 
 # Neutral name -> vLLM's flags for it, the newest first: the plan takes the first that the version in use has.
@@ -23,36 +23,6 @@ SPELLING = {
     "batch_tokens": ("--max-num-batched-tokens",),
     "kv_type": ("--kv-cache-dtype",),
 }
-
-SIGNS = (
-    (r"cudaErrorIllegalInstruction|illegal instruction", "the attention or GEMM backend has no code for this GPU"),
-    (r"no kernel image is available", "it was not built for this GPU's compute capability"),
-    (
-        r"Free memory on device .*? \(([\d.]+)/[\d.]+ GiB\).*?less than desired",
-        "only {0} GiB were free, less than it was told to take",
-    ),
-    (
-        r"Available memory on node \d+ \(([\d.]+)/[\d.]+ GiB\) on .*? less than",
-        "only {0} GiB were free on the memory node it runs on, less than it was told to take",
-    ),
-    (r"No available memory for the cache blocks", "no memory was left for the KV cache"),
-    (
-        r"To serve at least one request with the models's max seq len \((\d+)\)",
-        "one request of {0} tokens does not fit the KV cache",
-    ),
-    (r"(?:CUDA|torch\.)?(?:OutOfMemoryError|out of memory)", "it ran out of memory: {line}"),
-    (r"error: unrecognized arguments: (.+)", "this version does not know {0}"),
-    (r"(?:vllm|api_server\.py)[^:]*: error: (.+)", "it refused its command line: {0}"),
-    (r"[Aa]ddress already in use", "its port was taken by another program"),
-    (r"(?:ImportError|ModuleNotFoundError|OSError): (.+\.so.+|No module named .+)", "its environment is not whole: {0}"),
-    (
-        r"We couldn't connect to '[^']+' to load the files",
-        "it looked on the hub for a file that the model's folder lacks, or for another model, and reached none",
-    ),
-    (r"ValidationError: .*? for (\w+)", "it refused its configuration ({0})"),
-    (r"EngineDeadError", "its engine process ended under it; the lines above may say why"),
-    (r"Engine core initialization failed", "its engine process died while starting; the lines above say why"),
-)
 
 METRICS = {
     "prompt_tokens_total": "vllm:prompt_tokens_total",
@@ -212,10 +182,6 @@ class Vllm:
     def promises(self, settings: Sequence[Setting], template: Iterable[str]) -> Mapping[str, str]:
         """Returns what its parsers promise: it takes calls and thoughts out of the text where it was given one for them."""
         return promised_by(PROMISES, settings)
-
-    def explain(self, lines: list[str]) -> str | None:
-        """Returns the first known sign, the most telling kinds first."""
-        return explain_by(SIGNS, lines)
 
 
 ENGINE = Vllm()

@@ -10,6 +10,7 @@ from stoker.errors import NotReadyInTime, StokerError, WrongUse
 from stoker.flows.client import Daemon, find_daemon
 from stoker.records.alerting import AlertRule
 from stoker.records.watching import Acted, Alert, HistoryRow, HistoryView, Silence, WatchPoint, WatchView
+from stoker.store.timelines import read_starts
 from stoker.store.watch import LEVELS, MACHINE, read_acts_since, read_alerts_since, read_points
 
 MOST_ROWS = 150
@@ -65,20 +66,33 @@ def silence(paths: Paths, alert: str, about: str, for_s: float) -> tuple[Silence
 
 def read_history(paths: Paths, service: str | None, span_s: float) -> HistoryView:
     """Returns the past of a service, or of the machine (None), with its alerts; raises WrongUse where nothing is kept."""
+    view = look_back(paths, service, span_s)
+    if not view.rows and not view.alerts:
+        raise WrongUse(
+            f"nothing is kept of `{service}` since then",
+            why="a daemon that runs keeps a point a minute of each service that is READY",
+            next_step="`stoker status` lists the services; a longer --since may reach further",
+        )
+    return view
+
+
+def look_back(paths: Paths, service: str | None, span_s: float) -> HistoryView:
+    """Returns the past of a service, or of the machine (None), with its alerts and starts; empty where nothing is kept."""
     name, since = service or MACHINE, time.time() - span_s
     if service is not None and SERVICE_NAME.fullmatch(service) is None:
         raise WrongUse(f"`{service}` is no service's name", next_step="`stoker status` lists the services")
     longest_s = max(step_s * kept for step_s, kept in LEVELS)
     step_s, points = read_points(paths.watch_database, name, since, min(span_s, longest_s), MOST_ROWS)
     alerts = read_alerts_since(paths.watch_database, since, name)
-    if not points and not alerts:
-        raise WrongUse(
-            f"nothing is kept of `{service}` since then",
-            why="a daemon that runs keeps a point a minute of each service that is READY",
-            next_step="`stoker status` lists the services; a longer --since may reach further",
-        )
     rows = tuple(_row(at, point) for at, point in points)
-    return HistoryView(name, since, step_s, rows, alerts, read_acts_since(paths.watch_database, since, name))
+    acts = read_acts_since(paths.watch_database, since, name)
+    return HistoryView(name, since, step_s, rows, alerts, acts, _starts(paths, service, since))
+
+
+def _starts(paths: Paths, service: str | None, since: float) -> tuple[float, ...]:
+    """Returns when the kept starts of a service began."""
+    kept = read_starts(paths.database, service) if service is not None else []
+    return tuple(at for one in kept if (at := one.timeline.begun_at) is not None and at >= since)
 
 
 def _row(at: int, point: WatchPoint) -> HistoryRow:
@@ -86,5 +100,12 @@ def _row(at: int, point: WatchPoint) -> HistoryRow:
     return HistoryRow(
         at=at, seconds=seconds, tokens_per_s=None if made is None or not seconds else made / seconds,
         accept_rate=point.accept_rate, accept_length=point.accept_length, running_most=point.running_most,
-        waiting_most=point.waiting_most, requests=point.requests, failed=point.failed,
+        waiting_most=point.waiting_most, requests=point.requests, failed=point.failed, ttft_most_s=point.ttft_most_s,
+        ttft_mean_s=_mean(point.ttft_total_s, point.streams), token_mean_s=_mean(point.token_total_s, point.counted_streams),
+        available_least_bytes=point.available_least_bytes, power_most_w=point.power_most_w,
+        temperature_most_c=point.temperature_most_c, clock_least_mhz=point.clock_least_mhz,
     )  # fmt: skip
+
+
+def _mean(total_s: float | None, count: int | None) -> float | None:
+    return total_s / count if total_s is not None and count else None

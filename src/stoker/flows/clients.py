@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from stoker.clients import Client, Needs, find
 from stoker.clients.judge import judge
+from stoker.clients.mcp_entries import render_entry
 from stoker.clients.situation import facts_of, find_model, local_ports
-from stoker.config import Paths
+from stoker.config import Paths, find_paths
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.client_files import find_file, is_open, is_trusted
 from stoker.flows.client_mending import Mended, mend_servers
@@ -38,6 +40,19 @@ def make_config(paths: Paths, name: str, model: str | None, with_key: bool) -> C
     rendered = client.render(Needs(gateway.url, gateway.key_file, served.name, served.context_tokens))
     key = _read_key(paths.key_file) if with_key else None
     return ClientConfig(client.name, client.title, rendered.place, rendered.text, rendered.settings, gateway.key_file, key)
+
+
+def make_mcp_config(paths: Paths, name: str) -> ClientConfig:
+    """Returns what makes an agent start `stoker mcp`; it needs neither a daemon nor a key."""
+    own = Path(sys.executable).with_name("stoker")
+    words = (str(own), "mcp") if own.exists() else (sys.executable, "-P", "-m", "stoker", "mcp")
+    usual, variables = find_paths({"HOME": str(Path.home())}), {}
+    if paths.state != usual.state:  # agents hand on few of their own variables
+        variables["STOKER_STATE"] = str(paths.state)
+    if paths.config != usual.config:
+        variables["STOKER_CONFIG"] = str(paths.config)
+    entry, rendered = render_entry(name, words, variables)
+    return ClientConfig(name, entry.title, rendered.place, rendered.text, rendered.settings, "")
 
 
 def _choose_model(gateway: GatewayHere, wanted: str | None) -> ServedModel:

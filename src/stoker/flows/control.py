@@ -9,14 +9,17 @@ import psutil
 
 from stoker import __version__
 from stoker.box import clock_s
-from stoker.config import Paths
+from stoker.config import DEMO, Paths
 from stoker.errors import Refused, WrongUse
 from stoker.flows.adopting import read_adoption
+from stoker.flows.agents import Agents
+from stoker.flows.board import Board
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
+from stoker.flows.looking import Looking
 from stoker.flows.menu import Menu
-from stoker.flows.planning import make_plan
+from stoker.flows.planning import find_wish, make_plan
 from stoker.flows.watching import Watching
 from stoker.plan.idle import ON_PURPOSE
 from stoker.records import (
@@ -32,6 +35,7 @@ from stoker.records import (
     SwitchView,
     Wish,
 )
+from stoker.records.dashboard import Shown
 from stoker.store.services import ServiceStore
 from stoker.store.verifications import VerificationStore, read_passed, read_verifications
 from stoker.supervise.supervisor import Supervisor
@@ -45,8 +49,9 @@ class Control:
     def __init__(
         self, paths: Paths, store: ServiceStore, history: History, verifications: VerificationStore,
         supervisor: Supervisor, menu: Menu, idle: Idle, keys: KeyDesk, watching: Callable[[], Watching],
+        board: Callable[[], Board],
     ) -> None:  # fmt: skip
-        self._watching = watching
+        self._watching, self._board = watching, board
         self._paths = paths
         self._store = store
         self._history = history
@@ -55,6 +60,8 @@ class Control:
         self._menu = menu
         self._idle = idle
         self.keys = keys
+        self.agents = Agents(paths)
+        self.looking = Looking(paths, lambda name: supervisor.find(name).plan)
         self._begun = clock_s()
         self.url = ""
         self.stop_asked = asyncio.Event()
@@ -76,6 +83,10 @@ class Control:
             doors=self._menu.views(),
         )
 
+    async def show(self) -> Shown:
+        """Returns what the dashboard shows."""
+        return await self._board().look(self.status())
+
     async def plan(self, wish: Wish) -> Plan:
         """Returns the plan of a wish; raises Refused where it cannot work, or its model's name is taken."""
         plan = await asyncio.to_thread(make_plan, wish)  # it reads headers and asks programs for their versions
@@ -91,6 +102,40 @@ class Control:
         why = "it is tried out" if is_trial else "you asked for it"
         owner = await self._supervisor.start(plan, why, is_trial=is_trial)
         return owner.view()
+
+    async def start(self, name: str) -> ServiceView:
+        """Asks for a service to run that is known by name, as `stoker up NAME` does."""
+        owner = await self._supervisor.start(await self._plan_named(name), "you asked for it")
+        return owner.view()
+
+    async def switch_to(self, name: str) -> SwitchView:
+        """Begins to put a service that is known by name in the place of those that leave it no room."""
+        return await self._supervisor.switch(await self._plan_named(name))
+
+    async def restart(self, name: str) -> ServiceView:
+        """Asks for a service to stop and start again by the plan it has; raises Refused where it is not READY.
+
+        So that of two who ask at once the second one is told, and stops nothing that the first one starts.
+        """
+        owner = self._supervisor.find(name)
+        self._supervisor.switcher.check_start(owner.plan)
+        if owner.service.state is not State.READY:
+            raise Refused(f"{name} is {owner.service.state}", next_step="wait until it is READY, or start it")
+        if owner.is_foreign:
+            raise Refused(
+                f"{name} was adopted as it ran", why="nobody could start it again", next_step="`stoker adopt --restart`"
+            )
+        owner.ask_stop("a restart was asked for")
+        owner.ask_start(owner.plan, "a restart was asked for")
+        await owner.await_handled()
+        return owner.view()
+
+    async def _plan_named(self, name: str) -> Plan:
+        """Returns the plan of a service by its table as it is now; one that has none is started as it was the last time."""
+        config, owners = self._menu.config, self._supervisor.owners
+        if name in config.services or (name == DEMO and name not in owners):
+            return await self.plan(find_wish(name, config))
+        return self._supervisor.find(name).plan
 
     async def adopt(self, wish: AdoptWish) -> AdoptView:
         """Takes a running engine over; it has to prove itself like any other."""

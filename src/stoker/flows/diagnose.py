@@ -17,6 +17,7 @@ from stoker.box import LocalBox
 from stoker.config import SERVICE_NAME, Paths
 from stoker.diagnose.blocks import Source, read_blocks
 from stoker.diagnose.clues import engine_of, is_launch_told, read_clues
+from stoker.diagnose.ending import Ending
 from stoker.diagnose.heard import Heard
 from stoker.diagnose.judge import find_suspects, tell_causes, tell_noise, tell_unknown
 from stoker.diagnose.scan import Scanner
@@ -33,13 +34,14 @@ from stoker.plan.situation import Facts, image_facts, machine_facts
 from stoker.plan.written.mend import mended
 from stoker.plan.written.quoting import say_command
 from stoker.plan.written.read import read_written
-from stoker.records import Cause, Diagnosis, Finding, Recipe, Rule
+from stoker.records import Cause, Diagnosis, Finding, Recipe, Rule, Service, State
 from stoker.rules.compare import Value
 from stoker.rules.load import load_rules
 from stoker.store.services import read_saved
 
 STANDARD_INPUT = "-"
 CONTAINER_ENGINES = ("docker", "podman")
+ENDING = frozenset({State.STOPPING, State.SETTLING, State.WEDGED})
 # As the last line of the log: how it ended is a sign like any other.
 STATE = "exit code {{.State.ExitCode}}, OOMKilled={{.State.OOMKilled}} {{.State.Error}} image={{.Config.Image}}"
 # How people name a machine whose facts Stoker ships.
@@ -58,6 +60,7 @@ class Known(msgspec.Struct):
     facts: Facts
     launch_known: bool = False
     recipe: Recipe | None = None
+    has_ended: bool = False  # the last start in the log, whatever it said
 
 
 def diagnose_log(name: str, context: str | None) -> Diagnosis:
@@ -70,7 +73,9 @@ def diagnose_service(paths: Paths, service: str | None, context: str | None) -> 
     """Returns what the log of a service of this machine says, with its plan; without a name of the one that spoke last."""
     log = find_log(paths, service)
     known = read_context(context)
-    plan = next((saved.plan for saved in read_saved(paths.database) if saved.plan.service == log.stem), None)
+    saved = next((one for one in read_saved(paths.database) if one.plan.service == log.stem), None)
+    plan = saved.plan if saved is not None else None
+    known.has_ended = saved is not None and _has_failed(saved.service)
     if plan is not None:
         known.facts = launch_facts(paths, plan) | {"engine": plan.engine} | known.facts
         known.launch_known = True
@@ -78,6 +83,10 @@ def diagnose_service(paths: Paths, service: str | None, context: str | None) -> 
         known.facts = machine_facts(read_box(THIS)) | known.facts
     with log.open("rb") as source:
         return diagnose_source(source, log.stem, known)
+
+
+def _has_failed(service: Service) -> bool:
+    return State.FAILED in (service.state, service.then if service.state in ENDING else None)
 
 
 def is_service(paths: Paths, name: str) -> bool:
@@ -134,22 +143,25 @@ def _read_box(file: str) -> Facts | None:
 def diagnose_source(source: Source, name: str, known: Known) -> Diagnosis:
     """Returns what a log says, read to its end."""
     rules = load_rules()
-    heard, lines = Heard(), 0
+    heard, ending, lines = Heard(), Ending(), 0
     scanner = Scanner(all_signs(rules))
     for block in read_blocks(source):
         heard.add(scanner.scan(block))
+        ending.add(block)
         lines = block.first_line + block.data.count(b"\n") - block.data.endswith(b"\n")
-    return _judge(heard, lines, name, known, rules)
+    return _judge(heard, ending, lines, name, known, rules)
 
 
-def _judge(heard: Heard, lines: int, name: str, known: Known, rules: tuple[Rule, ...]) -> Diagnosis:
-    start = heard.told()
+def _judge(heard: Heard, ending: Ending, lines: int, name: str, known: Known, rules: tuple[Rule, ...]) -> Diagnosis:
+    start = heard.told(known.has_ended)
     told = read_clues(start)
     facts = told | known.facts
     suspects = find_suspects(start, rules, facts, known.launch_known or is_launch_told(told))
     findings = tuple(_with_command(one, known) for one in tell_causes(suspects, start.times))
     is_explained = any(one.confidence != "possible" for one in findings)
-    unknown = () if is_explained else tell_unknown(start, suspects)
+    faults = () if is_explained else tell_unknown(start, suspects)
+    breaks_off = not is_explained and not faults and (start.ready_line is None or known.has_ended)
+    unknown = ending.lines() if breaks_off else faults
     return Diagnosis(
         source=name,
         engine=_text(facts.get("engine")) or engine_of(start),
@@ -157,7 +169,8 @@ def _judge(heard: Heard, lines: int, name: str, known: Known, rules: tuple[Rule,
         findings=findings,
         noise=tell_noise(suspects),
         unknown=unknown,
-        collect=COLLECT if unknown else (),
+        collect=COLLECT if unknown or breaks_off else (),
+        breaks_off=breaks_off,
         lines=lines,
         starts=heard.starts,
         ready=start.ready_line is not None,

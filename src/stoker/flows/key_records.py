@@ -11,7 +11,7 @@ import msgspec
 
 from stoker.config import SERVICE_NAME
 from stoker.errors import WrongUse
-from stoker.gateway.keyring import CONTROL, OWNER
+from stoker.gateway.keyring import CONTROL, DASHBOARD, OWNER
 from stoker.records import KeyState, KeyView, KeyWish, NamedKey
 from stoker.store.keys import read_keys
 
@@ -42,7 +42,7 @@ def make_key(wish: KeyWish, secret: str, now: float) -> NamedKey:
 
 
 def _check_name(name: str) -> None:
-    if name in (OWNER, CONTROL):
+    if name in (OWNER, CONTROL, DASHBOARD):
         raise WrongUse(f"`{name}` is the name of a key that Stoker made for you", next_step="choose another name")
     if SERVICE_NAME.fullmatch(name) is None:
         raise WrongUse(

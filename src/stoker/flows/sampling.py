@@ -14,6 +14,7 @@ from stoker.watch.engine_page import NO_NAMES
 from stoker.watch.families.engines import EngineSeen
 from stoker.watch.page_check import TOO_LARGE, UNREACHABLE
 from stoker.watch.reading import Asked, Buckets, high_quantile, make_sample
+from stoker.watch.requests import Timed
 from stoker.watch.samples import EngineSample, MachineSample
 
 SILENT_S = 60.0  # only then an engine is asked for all that it counts: that is a hundred kilobytes to read
@@ -69,14 +70,16 @@ class Sampler:
         return high_quantile(before, found.buckets)
 
 
-def engine_point(check: EngineCheck, sample: EngineSample, seconds: float, counted: tuple[int, int]) -> WatchPoint:
+def engine_point(
+    check: EngineCheck, sample: EngineSample, seconds: float, counted: tuple[int, int], timed: Timed | None = None
+) -> WatchPoint:
     """Returns a look at a service as a point of its history; `counted` are requests that ended, and failed."""
     grew = check.growth
     return WatchPoint(
         seconds=seconds, running_most=sample.running, waiting_most=sample.waiting, requests=counted[0], failed=counted[1],
         generated_tokens=grew.generated if grew else None, prompt_tokens=grew.prompted if grew else None,
         draft_tokens=grew.drafted if grew else None, accepted_tokens=grew.accepted if grew else None,
-        verify_steps=grew.steps if grew else None,
+        verify_steps=grew.steps if grew else None, **({} if timed is None else timed._asdict()),
     )  # fmt: skip
 
 

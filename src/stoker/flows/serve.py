@@ -20,11 +20,13 @@ from stoker.facts.machine.memory import read_memory
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.acting import Acts, check_acts
+from stoker.flows.board import Board
 from stoker.flows.canaries import Canaries
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
 from stoker.flows.exporting import Exporter
 from stoker.flows.exposure import check_exposure
+from stoker.flows.failing import tell_failure
 from stoker.flows.gating import Gatekeeper
 from stoker.flows.history import History
 from stoker.flows.identity import IdentityCheck
@@ -37,7 +39,9 @@ from stoker.flows.notices import Notices
 from stoker.flows.notify import tell_ready
 from stoker.flows.on_demand import OnDemand
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
+from stoker.flows.pace import Paces
 from stoker.flows.sampling import Sampler
+from stoker.flows.session_file import read_sessions, write_sessions
 from stoker.flows.watching import Watching
 from stoker.gateway.asgi import App
 from stoker.gateway.door import Door, Keys
@@ -45,6 +49,7 @@ from stoker.gateway.hosts import is_loopback, reachable
 from stoker.gateway.keyring import Keyring
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
+from stoker.gateway.sessions import Sessions
 from stoker.probes.kit.prover import Prober
 from stoker.records import SavedService, SavedSwitch, Start, UsageRecord
 from stoker.store.recorder import Recorder
@@ -97,6 +102,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         in_flight=lambda service: door.serving.in_flight(service), heard_at=lambda service: door.serving.heard_at(service),
         read_counters=prober.read_counters, keep_start=_keeper(history),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
+        tell_failure=tell_failure,
     )  # fmt: skip
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
@@ -106,7 +112,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
     keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record, left: note(record, left), metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
-    control = Control(paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching)
+    control = Control(paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board)
     acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback)
     watching = Watching(
         paths, config.watch, config.limits.memory_floor_bytes, supervisor, Sampler(exporter, tools), metrics, acts,
@@ -114,14 +120,24 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     )  # fmt: skip
     metrics.registry.register(watching)
 
+    paces = Paces()
+
     def note(record: UsageRecord, left: bool) -> None:
         recorder.note(record)
         watching.note(record, left)
+        paces.note(record)
 
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
     on_demand = OnDemand(menu, way)
     directory = Directory(supervisor.owners, menu, on_demand, history)
-    door = Door(config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine)
+    sessions = Sessions(
+        keys.control, read_sessions(paths.sessions_file), lambda kept: write_sessions(paths.sessions_file, kept),
+        reads_only=config.gateway.dashboard == "read-only", by_tls=config.gateway.tls_certificate is not None,
+    )  # fmt: skip
+    door = Door(config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine, sessions)
+    board = Board(
+        paths.database, config.limits.memory_floor_bytes, supervisor, menu, history, watching, exporter, door.serving, paces
+    )
     identity = IdentityCheck(supervisor.owners, door.serving, prober.read_counters, metrics, config.gateway.identity_check_s)
     try:
         await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand, identity, watching)

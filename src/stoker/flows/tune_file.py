@@ -9,13 +9,14 @@ from pathlib import Path
 
 from stoker import __version__
 from stoker.box import clock_s
+from stoker.clients.toml_table import line_of
 from stoker.config import Config
 from stoker.errors import Refused, StokerError
 from stoker.flows.client_files import write_mended
 from stoker.flows.tunable import Tunable
 from stoker.records import TriedWay, TuneView, Way
 from stoker.tune.showing import say_band
-from stoker.tune.writing import keys_of, line_of, write_way
+from stoker.tune.writing import keys_of, write_way
 
 MOST_SAID = 8
 

@@ -75,5 +75,5 @@ def check_ready(view: ServiceView, tail: list[str]) -> None:
     said = "\n".join(f"    {line}" for line in tail[-TELLING_LINES:])
     raise kind(
         f"{view.name} is {view.state}: {view.why}" + (f"\n  its engine's last words:\n{said}" if said else ""),
-        next_step=f"`stoker logs {view.name}` shows all it said",
+        next_step=f"`stoker diagnose {view.name}` says what that means, `stoker logs {view.name}` shows all it said",
     )

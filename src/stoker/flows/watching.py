@@ -136,8 +136,9 @@ class Watching(Collector):
         if self._canaries.took_part(name):
             self._watcher.engine(name, method).begin_anew()
         looked |= self._watcher.look_at_engine(name, method, sample, self._sampler.silent_s(name))
-        counted = self._watcher.requests(name).counted(clock.at_s, took_s)
-        point = engine_point(self._watcher.engine(name, method), sample, took_s, counted)
+        requests = self._watcher.requests(name)
+        counted, timed = requests.counted(clock.at_s, took_s), requests.timed(clock.at_s, took_s)
+        point = engine_point(self._watcher.engine(name, method), sample, took_s, counted, timed)
         self._log.note_point(name, clock.epoch, point)
         return looked
 

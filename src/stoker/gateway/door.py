@@ -20,6 +20,7 @@ from stoker.gateway.directory import Directory
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.hosts import Hosts
 from stoker.gateway.keyring import Caller, Denial, Keyring, Place
+from stoker.gateway.login import SESSION, UNSNIFFED, answer_session, is_page, may_use_session
 from stoker.gateway.meter import Meter, refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import render_model, render_models, render_running
@@ -27,6 +28,7 @@ from stoker.gateway.query import find_values
 from stoker.gateway.refusals import JSON, refuse
 from stoker.gateway.routes import BASE, BY_MODEL, MODELS, REALTIME, SERVICE, UPSTREAM, meant, read_within, why_unknown
 from stoker.gateway.serving import Serving
+from stoker.gateway.sessions import Sessions
 from stoker.gateway.tls import make_tls
 
 LEFT_FOR_OTHERS = 128  # file descriptors that clients do not get: logs, the database, engines being watched
@@ -48,9 +50,10 @@ class Door:
 
     def __init__(
         self, config: GatewayConfig, directory: Directory, app: App, metrics: GatewayMetrics, keyring: Keyring, meter: Meter,
-        engine_key: str,
+        engine_key: str, sessions: Sessions,
     ) -> None:  # fmt: skip
         self._config = config
+        self._sessions = sessions
         self._directory = directory
         self._app = app
         self._metrics = metrics
@@ -136,7 +139,16 @@ class Door:
         elif path == "/metrics":
             if self._is_allowed(exchange, "metrics") and _takes(exchange, "GET", "HEAD"):
                 self._spawn(self._tell_metrics(exchange), exchange)
+        elif is_page(path) and self._config.dashboard != "off":
+            self._show_page(exchange)
         elif self._is_allowed(exchange, "control"):
+            exchange.extra.append(UNSNIFFED)
+            self._spawn(run_app(self._app, exchange), exchange)
+
+    def _show_page(self, exchange: Exchange) -> None:
+        if exchange.request.path == SESSION:
+            answer_session(exchange, self._sessions, lambda: self._is_allowed(exchange, "control"))
+        elif _takes(exchange, "GET", "HEAD"):
             self._spawn(run_app(self._app, exchange), exchange)
 
     def _answer_client(self, exchange: Exchange, path: str) -> None:
@@ -200,7 +212,9 @@ class Door:
                 exchange.reply(200, [(b"content-type", page.kind)], page.text)
 
     def _is_allowed(self, exchange: Exchange, place: Place) -> Caller | None:
-        who = self._keyring.who(exchange.request.headers, exchange.peer, place)
+        request = exchange.request
+        who = self._sessions.who(request) if may_use_session(request) else None
+        who = who or self._keyring.who(request.headers, exchange.peer, place)
         if isinstance(who, Caller):
             return who
         refuse_denied(exchange, who)

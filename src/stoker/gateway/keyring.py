@@ -13,7 +13,7 @@ from stoker.gateway.attempts import Attempts
 from stoker.gateway.bucket import Bucket
 from stoker.records import NamedKey
 
-OWNER, CONTROL = "owner", "control"
+OWNER, CONTROL, DASHBOARD = "owner", "control", "dashboard"
 MINUTE_S = 60.0
 KEY_LIMIT_BYTES = 512  # hashing a megabyte for everybody who sends one is work that nobody asked for
 MODEL_SHOWN = 200

@@ -18,7 +18,7 @@ REALTIME = "/v1/realtime"  # a WebSocket; the query names the model
 FOR_ALL_KEYS = BY_MODEL | {"/health", MODELS, REALTIME}
 MOST_WORDS = 4  # of a model's name
 SHOWN_PREFIXES = (SERVICE, UPSTREAM, f"{MODELS}/", "/api/")
-KNOWN = BY_MODEL | {"/health", "/metrics", MODELS, "/running", REALTIME}
+KNOWN = BY_MODEL | {"/health", "/metrics", MODELS, "/running", REALTIME, "/mcp"}
 BASE, CONTROL = "/v1", "/api/"
 LONGEST_FIRST = sorted((*BY_MODEL, MODELS), key=len, reverse=True)
 

@@ -52,7 +52,8 @@ async def time_out(ask: Asker) -> Finding:
 
 PROBE = Probe(
     name="failover",
-    sends="What an engine may refuse: tools in three ways, an over-long prompt, a senseless parameter, a call that breaks off, a tiny time limit.",
+    sends="What an engine may refuse: tools in three ways, an over-long prompt, a senseless parameter, a call that breaks "
+    "off, a tiny time limit.",
     expects="The error of the engine, or an answer that the engine itself has counted.",
     means="What the engine refuses another model answers, and nobody notices: not the model that you serve is in use.",
     mend=NO_FALLBACK,

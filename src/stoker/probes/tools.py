@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stoker.probes.kit.answer import Answer, ToolCall
 from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.findings import Declined, Finding, all_thought, degraded, failed, not_offered, passed, unknown

@@ -23,6 +23,7 @@ class Cause(Record, frozen=True):
 
     `use` and `drop` are the changed wish, in the words of a rule; `command` says it as a command where there is one to
     change. `hangs_on` are facts that nobody knows. `times` counts how often the sign was seen; of a flood it is the least.
+    `local` is the file of a rule of the user's own, and `contradicts` are rules that say otherwise.
     """
 
     rule: str
@@ -39,6 +40,8 @@ class Cause(Record, frozen=True):
     use: dict[str, Scalar] = {}  # noqa: RUF012 - msgspec copies it
     drop: tuple[str, ...] = ()
     command: str | None = None
+    local: str = ""
+    contradicts: tuple[str, ...] = ()
 
 
 class Noise(Record, frozen=True):
@@ -52,7 +55,8 @@ class Noise(Record, frozen=True):
 
 class Diagnosis(Record, frozen=True):
     """What one log tells. `findings` has the cause before its consequences; without one that is likely, `unknown` has the
-    most telling lines, and `collect` says what else would help.
+    most telling lines, and `collect` says what else would help. `breaks_off`: nothing in it looks like a fault, and yet it
+    ends without a word that the engine is ready, or the engine is known to have failed; `unknown` then has its last lines.
 
     `facts` is what the scopes of the rules were held against, and `starts` counts the starts in the log: the last
     one is told of. `ready` is whether it said that it is ready.
@@ -69,3 +73,4 @@ class Diagnosis(Record, frozen=True):
     starts: int
     ready: bool
     facts: dict[str, str]
+    breaks_off: bool = False

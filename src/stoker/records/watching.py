@@ -79,6 +79,7 @@ class Acted(Record, frozen=True):
 class WatchPoint(msgspec.Struct, frozen=True, array_like=True):
     """What was seen of a service, or of the machine, in a stretch of time: sums, or the worst. None is unknown.
 
+    `ttft_total_s` is a sum over its `streams`, `token_total_s` one over those that said how many tokens they had.
     Kept in this order, by the hundred thousand: fields are added at the end alone.
     """
 
@@ -97,6 +98,11 @@ class WatchPoint(msgspec.Struct, frozen=True, array_like=True):
     power_most_w: float | None = None
     temperature_most_c: int | None = None
     clock_least_mhz: int | None = None
+    streams: int | None = None
+    ttft_total_s: float | None = None
+    ttft_most_s: float | None = None
+    counted_streams: int | None = None
+    token_total_s: float | None = None
 
     @property
     def accept_rate(self) -> float | None:
@@ -125,7 +131,7 @@ def _join(name: str, one: float | None, other: float | None) -> float | None:
 
 
 class HistoryRow(Record, frozen=True):
-    """One stretch of a service's past."""
+    """One stretch of a service's past, or of the machine's; times are those of streams, `token_mean_s` without the first."""
 
     at: float
     seconds: float
@@ -136,10 +142,20 @@ class HistoryRow(Record, frozen=True):
     waiting_most: int | None
     requests: int | None
     failed: int | None
+    ttft_mean_s: float | None = None
+    ttft_most_s: float | None = None
+    token_mean_s: float | None = None
+    available_least_bytes: int | None = None
+    power_most_w: float | None = None
+    temperature_most_c: int | None = None
+    clock_least_mhz: int | None = None
 
 
 class HistoryView(Record, frozen=True):
-    """A service's past, the oldest stretch first, and the alerts about it in that time; `step_s` is a stretch's length."""
+    """A service's past, the oldest stretch first, and the alerts about it in that time; `step_s` is a stretch's length.
+
+    `starts` are when starts of it began.
+    """
 
     service: str
     since: float
@@ -147,6 +163,7 @@ class HistoryView(Record, frozen=True):
     rows: tuple[HistoryRow, ...]
     alerts: tuple[Alert, ...]
     acts: tuple[Acted, ...]
+    starts: tuple[float, ...] = ()
 
 
 class CanaryView(Record, frozen=True):

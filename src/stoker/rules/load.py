@@ -1,4 +1,4 @@
-"""Reads the rules from `data/FOLDER/*.toml`, only those folders that the question needs."""
+"""Reads the rules from `data/FOLDER/*.toml`, only those folders that the question needs, and the user's own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from stoker.config import find_paths
 from stoker.errors import StokerError, WrongUse
 from stoker.records import Rule
 
@@ -37,10 +38,35 @@ def read_rules(file: Path) -> tuple[Rule, ...]:
         raise StokerError(f"the rules in {file.name} cannot be read", why=str(problem)) from problem
 
 
+def local_folder() -> Path:
+    """Returns where a user's own rules lie, beside `stoker.toml`."""
+    return find_paths().config.parent / "rules"
+
+
+def load_local() -> tuple[Rule, ...]:
+    """Returns the user's own rules as they are now; raises StokerError where one cannot be read.
+
+    They may forbid what would crash, so that a file which cannot be read is not passed over.
+    """
+    found = []
+    for file in sorted(local_folder().glob("*.toml")):
+        try:
+            found += [msgspec.structs.replace(rule, local=str(file)) for rule in read_rules(file)]
+        except (StokerError, OSError) as problem:
+            why = problem.why if isinstance(problem, StokerError) else str(problem)
+            raise StokerError(
+                f"your rules in {file} cannot be read", why=why, next_step="mend the file, or move it away"
+            ) from problem
+    return tuple(found)
+
+
 def load_rules(engine: str | None = None) -> tuple[Rule, ...]:
-    """Returns all rules, or those that can concern an engine."""
+    """Returns all rules, or those that can concern an engine; one of the user's takes the place of ours with its id."""
     wanted = [name for name in folders() if engine is None or name == engine or name not in ENGINES]
-    return tuple(rule for name in wanted for rule in load_folder(name))
+    local = load_local()
+    replaced = {rule.id for rule in local}
+    shipped = (rule for name in wanted for rule in load_folder(name) if rule.id not in replaced)
+    return (*shipped, *local)
 
 
 def find_rule(rule_id: str) -> Rule:
@@ -51,15 +77,3 @@ def find_rule(rule_id: str) -> Rule:
     close = difflib.get_close_matches(rule_id, rules, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else "`stoker rules` lists all"
     raise WrongUse(f"there is no rule `{rule_id}`", next_step=hint)
-
-
-def search_rules(words: str) -> list[Rule]:
-    """Returns the rules that speak of all these words, those that name them in id or title first."""
-    wanted = words.lower().split()
-    found = [rule for rule in load_rules() if all(word in _text(rule) for word in wanted)]
-    return sorted(found, key=lambda rule: -sum(word in f"{rule.id} {rule.title}".lower() for word in wanted))
-
-
-def _text(rule: Rule) -> str:
-    said = (rule.id, rule.title, rule.cause, rule.fix, *rule.signs, *rule.wrong, *(seen.says for seen in rule.evidence))
-    return " ".join(said).lower() + str(rule.when).lower() + str(rule.wrong).lower()

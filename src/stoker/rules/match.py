@@ -22,8 +22,17 @@ def match_rules(rules: Iterable[Rule], situation: Situation) -> list[Finding]:
     A rule whose scope hangs on a fact that nobody knows warns, and says on what it hangs; one that hangs on which model it
     is finds nothing, not even for a note: nothing suggests that it is about the model that is served.
     """
-    found = [finding for rule in rules if rule.wrong and (finding := _find(rule, situation))]
+    rules = tuple(rules)
+    denied = {other: rule for rule in rules if rule.local and all_hold(rule.when, situation) for other in rule.contradicts}
+    found = [_lowered(finding, denied.get(rule.id)) for rule in rules if rule.wrong and (finding := _find(rule, situation))]
     return sorted(found, key=lambda one: (LEVELS.index(one.level), one.rule))
+
+
+def _lowered(finding: Finding, by: Rule | None) -> Finding:
+    """The user's own rule wins over one of ours that it contradicts, and says so."""
+    if by is None:
+        return finding
+    return msgspec.structs.replace(finding, level="note", why=f"your rule {by.id} says otherwise; {finding.why}")
 
 
 def match_stage(rules: Iterable[Rule], stage: StageName, situation: Situation, launch_known: bool) -> list[Finding]:
@@ -86,7 +95,8 @@ def standing_of(rule: Rule) -> Standing:
 def preferred(rules: Iterable[Rule], situation: Situation) -> dict[str, tuple[Scalar, Rule]]:
     """Returns what to set where nobody chose otherwise, each with the rule that says so.
 
-    Only rules that certainly hold speak; of two that disagree the better proven wins, then the one with the narrower scope.
+    Only rules that certainly hold speak; of two that disagree the user's own wins, then the better proven, then the one
+    with the narrower scope.
     """
     chosen: dict[str, tuple[Scalar, Rule]] = {}
     speaking = [rule for rule in rules if rule.prefer and all_hold(rule.when, situation)]
@@ -95,5 +105,5 @@ def preferred(rules: Iterable[Rule], situation: Situation) -> dict[str, tuple[Sc
     return chosen
 
 
-def _weight(rule: Rule) -> tuple[int, int, str]:
-    return -STANDINGS.index(standing_of(rule)), len(rule.when), rule.id
+def _weight(rule: Rule) -> tuple[bool, int, int, str]:
+    return bool(rule.local), -STANDINGS.index(standing_of(rule)), len(rule.when), rule.id

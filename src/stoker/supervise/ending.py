@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from stoker.engines import find
+import msgspec
+
 from stoker.records import Service, State, say_bytes
 from stoker.supervise import machine
 from stoker.supervise.guard import await_settled, missing_bytes
@@ -17,7 +18,6 @@ from stoker.supervise.runtimes.choose import holds_already
 DRAIN_POLL_S = 0.02
 EXIT_POLL_S, EXIT_POLLS = 0.02, 15
 KILL_LIMIT_S = 10.0
-TELLING_LINES = 40
 
 
 async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
@@ -31,11 +31,8 @@ async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
     hands.end_timeline(None)
     if hands.load is not None:
         await hands.load.end()
-    lines = hands.log.tail(TELLING_LINES)
-    meaning = find(hands.plan.engine).explain(lines) if hands.plan.is_engine else " ".join(lines[-1:])
     during = f" while its gate asked for {hands.gate_step}" if hands.gate_step else ""
-    why = f"the engine ended ({how}){during}" + (f": {meaning}" if meaning else "")
-    return machine.Exited(time.time(), why, launch=launch)
+    return machine.Exited(time.time(), f"the engine ended ({how}){during}", launch=launch)
 
 
 async def let_exit_tell(hands: Hands) -> None:
@@ -76,7 +73,15 @@ def _was_only_looked_at(hands: Hands, service: Service) -> bool:
 
 
 async def settle(hands: Hands, service: Service) -> Event:
-    """Waits until the memory is back."""
+    """Waits until the memory is back; then the log of one that failed is asked for the reason, if it said anything."""
+    settled = await _settle(hands, service)
+    # One that is to be started again has no time for that: `stoker diagnose` tells of it as long as the next start is well.
+    if service.then is not State.FAILED or not isinstance(settled, machine.Settled) or not hands.log.tail(1):
+        return settled
+    return msgspec.structs.replace(settled, told=await hands.tools.tell_failure(hands.plan.service))
+
+
+async def _settle(hands: Hands, service: Service) -> Event:
     handle, limit_s = hands.handle, hands.tools.limits.settle_s
     if handle is None:
         return machine.Settled(time.time(), "it held no memory")

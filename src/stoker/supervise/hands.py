@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from stoker.config import LimitsConfig, Paths
 from stoker.engines import find
@@ -53,12 +53,18 @@ class Gate(Protocol):
         """Keeps what was found."""
 
 
+async def says_nothing(service: str) -> str:
+    """Knows nothing of any failure."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Tools:
     """What every service's hands share; what lies in higher rooms is handed in.
 
     `turn` is held by the one service that is being started: two that load at once would both count the same memory as free.
     `cuda_counts_cache` tells whether CUDA takes the page cache for used, as where processor and GPU share one memory.
+    `tell_failure` says in a sentence what the log of a service tells of its failure, empty where it tells nothing.
     """
 
     paths: Paths
@@ -75,7 +81,17 @@ class Tools:
     keep_start: Callable[[Start], None]
     cuda_counts_cache: Callable[[], bool]
     has_gpu: Callable[[], bool]
+    tell_failure: Callable[[str], Awaitable[str]] = says_nothing
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Holding(NamedTuple):
+    """What would come back if an engine stopped (the most of what was planned, measured and is resident), and what it has
+    yet to take of the memory that is available now.
+    """
+
+    held_bytes: int
+    coming_bytes: int
 
 
 class Hands:
@@ -131,20 +147,15 @@ class Hands:
             return planned_bytes
         return last.claim_bytes
 
-    def held_bytes(self, service: Service, is_busy: bool) -> int:
-        """What would come back if the engine stopped: the most of what was planned, measured and is resident."""
+    def holding(self, service: Service, is_busy: bool, *, by_last_look: bool) -> Holding:
+        """Returns what it holds and has yet to take; by the last look, or one that walks through /proc now."""
         if service.state in WITHOUT_ENGINE:
-            return 0
-        held_bytes = max(self.need_bytes, self._resident_bytes, self.handle.memory_claim_bytes if self.handle else 0)
-        return held_bytes - min(held_bytes, self.coming_bytes(service, is_busy))
-
-    def coming_bytes(self, service: Service, is_busy: bool) -> int:
-        """What it has yet to take of the memory that is available now."""
-        if service.state in WITHOUT_ENGINE:
-            return self.need_bytes if is_busy else 0
-        if service.state not in BEING_STARTED or service.serves:
-            return 0
-        return max(0, self.need_bytes - self._resident_bytes)
+            return Holding(0, self.need_bytes if is_busy else 0)
+        resident_bytes = (self.seen_bytes if by_last_look else self._read_resident_bytes()) or 0
+        comes = service.state in BEING_STARTED and not service.serves
+        coming_bytes = max(0, self.need_bytes - resident_bytes) if comes else 0
+        held_bytes = max(self.need_bytes, resident_bytes, self.handle.memory_claim_bytes if self.handle else 0)
+        return Holding(held_bytes - min(held_bytes, coming_bytes), coming_bytes)
 
     def look_at_memory(self) -> None:
         """Reads what the engine holds, for views; may be called in a thread, since a walk through /proc takes its time."""
@@ -161,9 +172,8 @@ class Hands:
         """What the engine that runs now held when it was last looked at."""
         return self._seen[1] if self._seen is not None and self._seen[0] is self.running else None
 
-    @property
-    def _resident_bytes(self) -> int:
-        return (self.running.memory_bytes() if self.running else None) or 0
+    def _read_resident_bytes(self) -> int | None:
+        return self.running.memory_bytes() if self.running else None
 
     @property
     def runtime(self) -> Runtime:

@@ -6,6 +6,7 @@ engine's next line starts it anew. Only what is written in the microseconds betw
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import deque
@@ -14,6 +15,8 @@ from pathlib import Path
 
 RING_LINES = 2000
 LINE_LIMIT_BYTES = 4096
+# Between two launches in one file: what a former one said explains nothing of this one.
+LAUNCH = re.compile(r"^stoker: launch \d+ of \S+ begins$")
 READ_BYTES = 256 * 1024
 # Colours, cursor moves and titles are for the terminal that the engine believes it has.
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -40,6 +43,11 @@ class EngineLog:
         self.problem = None
         self._partial = b""
         self._position = self._size()
+
+    def mark_launch(self, service: str, launch: int) -> None:
+        """Says in the file that what comes now is another launch's; without it the file only tells less."""
+        with contextlib.suppress(OSError), self.file.open("ab") as out:
+            out.write(f"stoker: launch {launch} of {service} begins\n".encode())
 
     def _size(self) -> int:
         try:

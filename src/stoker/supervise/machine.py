@@ -115,7 +115,9 @@ class GroupStuck(Event, frozen=True):
 
 
 class Settled(Event, frozen=True):
-    """The memory is back."""
+    """The memory is back; `told` is what its log says of why it failed."""
+
+    told: str = ""
 
 
 class NotSettled(Event, frozen=True):
@@ -274,7 +276,9 @@ def _after_a_fault(service: Service, event: Event, policy: Policy) -> tuple[Stat
 
 
 def _settled(service: Service, event: Event, policy: Policy) -> Service:
-    settled = _to(service, service.then, msgspec.structs.replace(event, why=service.then_why or event.why))
+    why = service.then_why or event.why
+    told = event.told if isinstance(event, Settled) and service.then is State.FAILED else ""
+    settled = _to(service, service.then, msgspec.structs.replace(event, why=f"{why}: {told}" if told else why))
     return msgspec.structs.replace(settled, code=service.then_code)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from stoker.records import BEING_STARTED, Endpoint, Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.ending import await_exit
-from stoker.supervise.hands import Hands, Tools
+from stoker.supervise.hands import Hands, Holding, Tools
 from stoker.supervise.jobs import do
 from stoker.supervise.machine import (
     Adopted,
@@ -109,15 +109,9 @@ class ServiceOwner:
         is_this = {one.plan_id for one in self.plans} == {plan.plan_id}
         return self.service.state is State.READY and is_this and self._inbox.empty()
 
-    @property
-    def held_bytes(self) -> int:
-        """What would come back if the engine stopped: the most of what was planned, measured and is resident."""
-        return self._hands.held_bytes(self.service, self.is_busy)
-
-    @property
-    def coming_bytes(self) -> int:
-        """What it has yet to take of the memory that is available now."""
-        return self._hands.coming_bytes(self.service, self.is_busy)
+    def holding(self, *, by_last_look: bool) -> Holding:
+        """Returns what it holds and has yet to take; by the last look, or by one that is made now."""
+        return self._hands.holding(self.service, self.is_busy, by_last_look=by_last_look)
 
     @property
     def memory_before_bytes(self) -> int | None:

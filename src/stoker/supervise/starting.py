@@ -75,6 +75,8 @@ async def spawn(hands: Hands, service: Service) -> Event:
     hands.watch_launch(before.available_bytes)
     fresh = Handle(service.launch, marker, None, None, read_boot_id(), port, before.available_bytes)
     hands.keep(msgspec.structs.replace(fresh, anonymous_before_bytes=before.anonymous_bytes))
+    if not holds_already(hands.plan):
+        hands.log.mark_launch(hands.plan.service, service.launch)
     hands.begin_timeline()
     start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)

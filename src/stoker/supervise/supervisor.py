@@ -139,8 +139,11 @@ class Supervisor:
         before = (one.kept_plan for one in ran if one.is_busy and one.service.wanted)
         return SavedSwitch(plan, goes, tuple(one for one in before if one != plan))
 
-    def who_goes(self, plan: Plan) -> tuple[str, ...]:
-        """Returns the services that have to stop for a plan; raises Refused where not even that makes room."""
+    def who_goes(self, plan: Plan, *, by_last_look: bool = False) -> tuple[str, ...]:
+        """Returns the services that have to stop for a plan; raises Refused where not even that makes room.
+
+        `by_last_look`: to be shown, by what the engines held when they were last looked at.
+        """
         own, busy = self.owners.get(plan.service), self._busy(plan.service)
         group = [owner for owner in busy if _shares_group(plan, owner)]
         others = [owner for owner in busy if owner not in group and owner.service.state is not State.WEDGED]
@@ -149,9 +152,11 @@ class Supervisor:
         need_bytes = own.need_for(plan) if own else plan.memory_need_bytes
         need_bytes += self._tools.limits.memory_floor_bytes
         memory = self._tools.read_memory()
-        back_bytes = sum(owner.held_bytes for owner in (*group, *leaving, *([own] if own and own.is_busy else [])))
-        free_bytes = memory.available_bytes + back_bytes - sum(owner.coming_bytes for owner in staying)
-        claims = [Claim(owner.plan.service, owner.held_bytes + owner.coming_bytes) for owner in staying]
+        goes = (*group, *leaving, *([own] if own and own.is_busy else []))
+        back_bytes = sum(owner.holding(by_last_look=by_last_look).held_bytes for owner in goes)
+        stays = [(owner.plan.service, owner.holding(by_last_look=by_last_look)) for owner in staying]
+        free_bytes = memory.available_bytes + back_bytes - sum(one.coming_bytes for _, one in stays)
+        claims = [Claim(name, sum(one)) for name, one in stays]
         more = to_stop(need_bytes, min(memory.total_bytes, free_bytes), claims)
         if more is None:
             raise Refused(
@@ -165,7 +170,7 @@ class Supervisor:
     def in_the_way(self, owner: ServiceOwner) -> tuple[str, ...]:
         """Returns the services that a switch would stop for one that waits for memory; none where that would not help."""
         try:
-            return self.who_goes(owner.plan)
+            return self.who_goes(owner.plan, by_last_look=True)
         except StokerError:
             return ()
 

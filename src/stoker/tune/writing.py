@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from stoker.clients.toml_lines import Lines, find_lines, split_lines
-from stoker.errors import Refused
+from stoker.clients.toml_table import write_table
 from stoker.records import Way
 
 KEYS = ("speculation", "draft", "draft_tokens")
 MARK = "# tune: "
-VALUE = re.compile(r"""(?P<begin>\s*[\w"'.-]+\s*=\s*)(?P<value>"[^"\n]*"|'[^'\n]*'|[\w.+-]+)(?P<rest>\s*(?:#.*)?)""")
 
 
 def keys_of(way: Way, draft: str | None) -> dict[str, str | int]:
@@ -26,79 +21,5 @@ def keys_of(way: Way, draft: str | None) -> dict[str, str | int]:
 
 def write_way(text: str, service: str, said: Mapping[str, str | int], evidence: Sequence[str]) -> str:
     """Returns the text with these keys in the service's table; raises Refused where they cannot be put there safely."""
-    lines, where = split_lines(text), find_lines(text)
-    table = f"service.{service}"
-    block = next((one for one in where.blocks if one.path == table), None)
-    if block is None:
-        raise _not_there(service, f"there is no line [{table}]")
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    changed = {number: _changed(lines[number - 1], name, said, service) for name in KEYS
-               if (number := _own_line(where, f"{table}.{name}", block.first, block.last))}  # fmt: skip
-    missing = [line_of(name, value) for name, value in said.items() if not where.line(f"{table}.{name}")]
-    end = "\r\n" if lines[block.first - 1].endswith("\r\n") else "\n"
-    new = [*_said([*(MARK + one for one in evidence), *missing], end)]
-    first = min(changed, default=block.last + 1)
-    written = []
-    for number, line in enumerate([*lines, ""], 1):
-        if number == first:
-            written += new
-        if not (block.first < number <= block.last and line.lstrip().startswith(MARK)):
-            written.append(changed.get(number, line))
-    return _checked("".join(written), text, service, said)
-
-
-def _own_line(where: Lines, path: str, first: int, last: int) -> int:
-    number = where.line(path)
-    return number if first < number <= last else 0
-
-
-def _said(lines: Sequence[str], end: str) -> list[str]:
-    return [line + end for line in lines]
-
-
-def line_of(name: str, value: str | int) -> str:
-    """Returns a key's line."""
-    return f"{name} = {_written(value)}"
-
-
-def _written(value: str | int) -> str:
-    if isinstance(value, int):
-        return str(value)
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _changed(line: str, name: str, said: Mapping[str, str | int], service: str) -> str:
-    """Returns a key's line with its new value, or as a comment where it is not to be said any more."""
-    body = line.rstrip("\r\n")
-    end = line[len(body) :]
-    if name not in said:
-        indent = len(body) - len(body.lstrip())
-        return f"{body[:indent]}# {body.lstrip()}{end}"
-    found = VALUE.fullmatch(body)
-    if found is None:
-        raise _not_there(service, f"the value of `{name}` goes over several lines")
-    return f"{found['begin']}{_written(said[name])}{found['rest']}{end}"
-
-
-def _checked(new: str, old: str, service: str, said: Mapping[str, str | int]) -> str:
-    """Returns the new text if it says what the old one said, but for these keys; raises Refused otherwise."""
-    wanted: dict[str, Any] = tomllib.loads(old)
-    table = wanted["service"][service]
-    for name in KEYS:
-        table.pop(name, None)
-    table.update(said)
-    try:
-        found = tomllib.loads(new)
-    except ValueError as problem:
-        raise _not_there(service, str(problem)) from problem
-    if found != wanted:
-        raise _not_there(service, "the result would say something else, too")
-    return new
-
-
-def _not_there(service: str, why: str) -> Refused:
-    return Refused(
-        f"the setting cannot be written into the table of {service}", why=why,
-        next_step=f"write the service as a table of its own: [service.{service}] and a line for each key",
-    )  # fmt: skip
+    gone = [name for name in KEYS if name not in said]
+    return write_table(text, ("service", service), said, gone, MARK, evidence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median, quantiles
 from typing import NamedTuple
 
@@ -18,15 +18,20 @@ LEAST_REQUESTS = 10
 USUAL_STEP_S, USUAL_LOOKS, LEAST_LOOKS = 300.0, 288, 12
 LEAST_SLOW_TTFT_S = 5.0
 LEAST_TOKENS = 8  # the time of a shorter answer is that of its first token
+LEAST_REST_S = 0.01  # what was over sooner after its first byte came all at once: a reply that was no stream
 
 
 class Ended(NamedTuple):
-    """One request that ended, and when; seconds a token without the first. `left`: its client did before it was whole."""
+    """One request that ended, and when; seconds a token without the first.
+
+    `is_stream`: they came one by one. `left`: its client did before it was whole.
+    """
 
     at_s: float
     status: int | None
     ttft_s: float | None
     token_s: float | None
+    is_stream: bool = False
     left: bool = False
 
 
@@ -34,7 +39,28 @@ def ended(at_s: float, record: UsageRecord, left: bool = False) -> Ended:
     """Returns what is judged of a request."""
     tokens, ttft_s = record.completion_tokens or 0, record.ttft_s
     token_s = (record.duration_s - ttft_s) / (tokens - 1) if ttft_s is not None and tokens >= LEAST_TOKENS else None
-    return Ended(at_s, record.status, ttft_s, token_s, left)
+    is_stream = ttft_s is not None and record.duration_s - ttft_s >= LEAST_REST_S
+    return Ended(at_s, record.status, ttft_s, token_s, is_stream, left)
+
+
+class Timed(NamedTuple):
+    """The times of some streams: how many, the sum and the most of their TTFT, and the sum of the times a token of those
+    that said how many tokens they had.
+    """
+
+    streams: int
+    ttft_total_s: float
+    ttft_most_s: float
+    counted_streams: int
+    token_total_s: float
+
+
+def time_streams(requests: Iterable[Ended]) -> Timed | None:
+    """Returns the times of the streams among some requests; None where there are none."""
+    streams = [one for one in requests if one.is_stream]
+    first = [one.ttft_s for one in streams if one.ttft_s is not None]
+    later = [one.token_s for one in streams if one.token_s is not None]
+    return Timed(len(first), sum(first), max(first), len(later), sum(later)) if first else None
 
 
 class Usual:
@@ -88,6 +114,10 @@ class RequestCheck:
         """Returns how many requests ended within a window, and how many of them failed."""
         recent = self._recent(at_s, window_s)
         return len(recent), sum(_failed(one) for one in recent)
+
+    def timed(self, at_s: float, window_s: float) -> Timed | None:
+        """Returns the times of the streams that ended within a window."""
+        return time_streams(self._recent(at_s, window_s))
 
     def look(self, at_s: float) -> Looked:
         """Returns what is wrong with the requests of the last minutes."""

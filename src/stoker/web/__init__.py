@@ -1,1 +1,1 @@
-"""The control API; later the dashboard. It offers flows over HTTP and knows nothing else."""
+"""The control API and the dashboard. It offers flows over HTTP and knows nothing else."""

@@ -16,9 +16,12 @@ from stoker.flows.control import Control
 from stoker.gateway.asgi import App
 from stoker.gateway.refusals import BAD_REQUEST, error_body
 from stoker.records import AdoptView, AdoptWish, ServiceView, StatusView, SwitchView, Wish
+from stoker.web.agents import agents_route
+from stoker.web.dashboard import dashboard_offers
 from stoker.web.keys import key_offers
 from stoker.web.offers import Offer
 from stoker.web.openapi import JSON, describe
+from stoker.web.page_files import page_routes
 from stoker.web.services import service_offers
 from stoker.web.watch import watch_offers
 from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_body, read_number
@@ -66,11 +69,13 @@ def make_app(control: Control) -> App:
         *service_offers(control),
         *key_offers(control),
         *watch_offers(control),
+        *dashboard_offers(control),
         Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
     document = describe(offers)
     answers = {StokerError: _answer_fault, HTTPException: _answer_elsewhere, Exception: _answer_unforeseen}
-    app = Starlette(routes=[offer.route for offer in offers], exception_handlers=answers)
+    routes = [*(offer.route for offer in offers), agents_route(lambda: control.agents), *page_routes()]
+    app = Starlette(routes=routes, exception_handlers=answers)
     app.router.redirect_slashes = False
     return app
 

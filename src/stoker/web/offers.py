@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from stoker.records import Record
 
@@ -16,15 +16,19 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Offer(NamedTuple):
-    """One use. `gives` is the type of the reply's JSON, `takes` that of the body; `asks` are the query's, by name."""
+    """One use. `gives` is the type of the reply's JSON, `takes` that of the body; `asks` are the query's, by name.
+
+    `kind` is the reply's content type.
+    """
 
     method: str
     path: str
-    answer: Callable[[Request], Awaitable[Response]]
+    answer: Callable[[Request], Awaitable[ASGIApp]]
     what: str
     gives: Any
     takes: type[Record] | None = None
     asks: Mapping[str, Any] = NOTHING
+    kind: str = "application/json"
 
     @property
     def route(self) -> Route:

@@ -99,7 +99,7 @@ def _relayed(path: str) -> dict[str, Any]:
 
 
 def _control_use(offer: Offer) -> dict[str, Any]:
-    use = _use(offer.what, _reply(offer.gives), FaultReply, ErrorReply)
+    use = _use(offer.what, _reply(offer.gives, offer.kind), FaultReply, ErrorReply)
     in_path = [_parameter(name, "path", str) for name in IN_PATH.findall(offer.path)]
     parameters = [*in_path, *(_parameter(name, "query", kind) for name, kind in offer.asks.items())]
     if offer.takes is not None:
@@ -113,8 +113,8 @@ def _use(what: str, replies: dict[str, Any], *refusals: type[Record]) -> dict[st
     return {"summary": what, "responses": {**replies, "default": refused}}
 
 
-def _reply(kind: Any) -> dict[str, Any]:
-    return {"200": {"description": "Done.", "content": {JSON: {"schema": Typed(kind)}}}}
+def _reply(kind: Any, written: str = JSON) -> dict[str, Any]:
+    return {"200": {"description": "Done.", "content": {written: {"schema": Typed(kind)}}}}
 
 
 def _parameter(name: str, place: str, kind: Any) -> dict[str, Any]:

@@ -21,10 +21,14 @@ CONFIG = """Print what makes a client ask this machine's gateway, with the reaso
 The text goes to standard output, the reasons to standard error. The key is referred to, never printed, unless you say
 --with-key.
 
+--mcp prints instead what makes an agent (vibe, claude-code, opencode) start `stoker mcp`, which answers why an engine
+failed, what a flag does, and what is known.
+
 \b
 Example:
   stoker clients config litellm --model qwen3-coder > config.yaml
   stoker clients config vibe
+  stoker clients config claude-code --mcp
 """
 CHECK = """Find what is wrong in a client's file: wrong addresses, models, keys, fallbacks, parsers that the server lacks.
 
@@ -54,15 +58,18 @@ COMMAND = clients
 @click.argument("name")
 @click.option("--model", help="The model; needed where more than one is there.")
 @click.option("--with-key", is_flag=True, help="Print the key too.")
+@click.option("--mcp", is_flag=True, help="Print the entry that makes an agent start `stoker mcp` instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def config(name: str, model: str | None, with_key: bool, as_json: bool) -> None:
+def config(name: str, model: str | None, with_key: bool, mcp: bool, as_json: bool) -> None:
     """Prints the text on standard output, so that it can go into a file, and the reasons on standard error."""
     from stoker.cli.client_text import reasons_text
     from stoker.cli.show import say_json
     from stoker.config import find_paths
-    from stoker.flows.clients import make_config
+    from stoker.flows.clients import make_config, make_mcp_config
 
-    made = make_config(find_paths(), name, model, with_key)
+    if mcp and (model or with_key):
+        raise click.UsageError("--mcp names neither a model nor a key.")
+    made = make_mcp_config(find_paths(), name) if mcp else make_config(find_paths(), name, model, with_key)
     if as_json:
         say_json(made)
     else:

@@ -10,6 +10,7 @@ from stoker import __version__
 from stoker.cli.kinds import tokens
 
 if TYPE_CHECKING:
+    from stoker.config import Paths
     from stoker.flows.client import Daemon
     from stoker.records import ServiceView, Wish
 
@@ -64,7 +65,7 @@ def up(target: str | None, as_json: bool, **options: object) -> None:
     if not view.answers:
         return
     _prove(daemon, view)
-    _say_next(daemon, view, str(paths.key_file))
+    _say_next(daemon, view, paths)
 
 
 COMMAND = up
@@ -100,7 +101,7 @@ def _prove(daemon: Daemon, view: ServiceView) -> None:
         click.echo(f"{view.name}  answered through the gateway; first token after {first.after_s * 1000:.0f} ms")
 
 
-def _say_next(daemon: Daemon, view: ServiceView, key_file: str) -> None:
+def _say_next(daemon: Daemon, view: ServiceView, paths: Paths) -> None:
     from stoker.cli.show import command_name
     from stoker.records import State
 
@@ -111,12 +112,13 @@ def _say_next(daemon: Daemon, view: ServiceView, key_file: str) -> None:
     body = f'{{"model": "{view.model}", "messages": [{{"role": "user", "content": "Who are you?"}}]}}'
     click.echo(f"""
   address  {url}
+  page     {url.removesuffix("v1")}   (log in with: cat {paths.control_key_file})
   model    {view.model}
-  key      {daemon.key}   (kept in {key_file})
+  key      {daemon.key}   (kept in {paths.key_file})
 
 Try it:
   curl {url}/chat/completions \\
-    -H "Authorization: Bearer $(cat {key_file})" \\
+    -H "Authorization: Bearer $(cat {paths.key_file})" \\
     -H "Content-Type: application/json" \\
     -d '{body}'
 

@@ -1,35 +1,28 @@
-"""`stoker rules`: what is known, and how well."""
+"""`stoker rules [RULE]`: what is known, and how well."""
 
 from __future__ import annotations
 
 import click
 
-HELP = """Show the rules: what is known to crash, to run out of memory, to be slow or to mislead, with its evidence.
 
-\b
-Example:
-  stoker rules
-  stoker rules --search flashinfer
-  stoker rules sglang-attn-triton-required
-  stoker rules --filters
-"""
-
-
-@click.command(help=HELP, short_help="Show what is known to go wrong, with its evidence.")
+@click.command(short_help="Show one rule, or a list of them; what `stoker rules` alone does.")
 @click.argument("rule_id", required=False)
-@click.option("--search", help="Only rules that speak of all these words.")
+@click.option("--search", help="Search rules, pages and your own notes for these words.")
 @click.option("--engine", help="Only rules that can concern this engine.")
 @click.option("--filters", is_flag=True, help="The gateway's filters instead: what a service may opt in to, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def rules(rule_id: str | None, search: str | None, engine: str | None, filters: bool, as_json: bool) -> None:
+def show(rule_id: str | None, search: str | None, engine: str | None, filters: bool, as_json: bool) -> None:
     """Prints one rule, or a list of them."""
     if filters:
         _say_filters(rule_id, search, engine, as_json)
         return
     from stoker.cli.rule_text import list_text, rule_text
     from stoker.cli.show import say_json
-    from stoker.rules.load import find_rule, load_rules, search_rules
+    from stoker.rules.load import find_rule, load_rules
 
+    if search is not None:
+        _say_found(rule_id, search, engine, as_json)
+        return
     if rule_id is not None:
         rule = find_rule(rule_id)
         if as_json:
@@ -37,11 +30,26 @@ def rules(rule_id: str | None, search: str | None, engine: str | None, filters: 
         else:
             click.echo(rule_text(rule))
         return
-    found = search_rules(search) if search else list(load_rules(engine))
+    found = list(load_rules(engine))
     if as_json:
         say_json(found)
     else:
         click.echo(list_text(found))
+
+
+def _say_found(rule_id: str | None, query: str, engine: str | None, as_json: bool) -> None:
+    from stoker.cli.knowledge_text import found_text
+    from stoker.cli.show import say_json
+    from stoker.config import find_paths
+    from stoker.flows.knowledge import search_knowledge
+
+    if rule_id or engine:
+        raise click.UsageError("--search goes with neither a rule's name nor --engine; add the engine to the words.")
+    found = search_knowledge(find_paths(), query)
+    if as_json:
+        say_json(found)
+    else:
+        click.echo(found_text(found))
 
 
 def _say_filters(name: str | None, search: str | None, engine: str | None, as_json: bool) -> None:
@@ -58,4 +66,4 @@ def _say_filters(name: str | None, search: str | None, engine: str | None, as_js
         click.echo(filters_text(found))
 
 
-COMMAND = rules
+COMMAND = show

@@ -1,0 +1,136 @@
+"""Puts everything together that the dashboard shows at one moment; nothing of it is made while nobody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from stoker.config import DEMO
+from stoker.errors import StokerError
+from stoker.flows.cards import DEMO_WHY, card_of, new_card, parts_of, view_verdict
+from stoker.flows.exporting import Exporter
+from stoker.flows.history import History
+from stoker.flows.menu import Menu
+from stoker.flows.pace import Paces
+from stoker.flows.planning import demo_wish
+from stoker.flows.watching import Watching
+from stoker.gateway.serving import Serving
+from stoker.plan.deeds import Standing, deeds_of
+from stoker.records import RESTING, Memory, State, StatusView, SwitchView
+from stoker.records.dashboard import Card, DaemonCard, MachineCard, Shown, VerdictView
+from stoker.records.watching import WatchedService
+from stoker.store.verifications import read_verifications
+from stoker.supervise.service import ServiceOwner
+from stoker.supervise.supervisor import Supervisor
+
+VERDICT_S = 5.0  # how old may be what is known of verifications, which lie on a disk
+
+
+class Board:
+    """Looks when it is asked to."""
+
+    def __init__(
+        self, database: Path, floor_bytes: int, supervisor: Supervisor, menu: Menu, history: History, watching: Watching,
+        exporter: Exporter, serving: Serving, paces: Paces,
+    ) -> None:  # fmt: skip
+        self._database, self._floor_bytes = database, floor_bytes
+        self._supervisor, self._menu, self._history, self._watching = supervisor, menu, history, watching
+        self._exporter, self._serving, self._paces = exporter, serving, paces
+        self._verdicts: Mapping[str, VerdictView] = {}
+        self._verdicts_at = float("-inf")
+
+    async def look(self, status: StatusView) -> Shown:
+        """Returns everything that is shown now; `status` is what the daemon says of itself and its services."""
+        await self._exporter.look()
+        await self._look_at_verdicts()
+        owners, watched = self._supervisor.owners, self._watching.view()
+        by_name = {one.name: one for one in watched.services}
+        engines = {one.service: one for one in self._exporter.engines}
+        self._paces.forget_all_but(owners)
+        for name, owner in owners.items():
+            self._paces.take(name, owner.service.launch, engines.get(name), self._serving.in_flight(name))
+        switch = self._supervisor.switcher.view
+        cards = (*(self._card(owners[name], by_name.get(name), switch) for name in sorted(owners)), *self._new(switch))
+        return Shown(_daemon(status), self._machine(cards), cards, watched.alerts, watched.lost, switch)
+
+    async def _look_at_verdicts(self) -> None:
+        now = time.monotonic()
+        if now - self._verdicts_at >= VERDICT_S:
+            self._verdicts_at = now
+            plans = {name: owner.plan.plan_id for name, owner in self._supervisor.owners.items()}
+            self._verdicts = await asyncio.to_thread(_read_verdicts, self._database, plans)
+
+    def _card(self, owner: ServiceOwner, watched: WatchedService | None, switch: SwitchView | None) -> Card:
+        name, view = owner.plan.service, owner.view()
+        goes, no_room = self._room_for(owner)
+        former = [plan for plan in owner.good if plan.plan_id != owner.plan.plan_id]
+        standing = Standing(view.state, owner.is_busy, goes, no_room, _switching(switch), bool(former), owner.is_foreign)
+        holding = owner.holding(by_last_look=True)
+        pace = self._paces.pace(name, self._serving.waiting(name), self._serving.in_flight(name), watched)
+        return card_of(
+            view, deeds_of(standing), pace, revision=owner.plan.revision, expected_s=self._history.expected_s(name),
+            need_bytes=owner.need_for(owner.plan), held_bytes=holding.held_bytes, coming_bytes=holding.coming_bytes,
+            goes=goes or (), has_room=None if goes is None and not no_room else not goes and not no_room,
+            verdict=self._verdicts.get(name),
+        )  # fmt: skip
+
+    def _room_for(self, owner: ServiceOwner) -> tuple[tuple[str, ...] | None, str]:
+        """Returns who would have to stop for a service that rests, and why nobody could make room for it."""
+        if owner.service.state not in RESTING | {State.BACKOFF, State.WAITING_FOR_MEMORY}:
+            return None, ""
+        try:
+            return self._supervisor.who_goes(owner.plan, by_last_look=True), ""
+        except StokerError as problem:
+            return None, problem.what
+
+    def _new(self, switch: SwitchView | None) -> Iterator[Card]:
+        """Yields what could be started and never was; the demo too, as long as there is nothing else."""
+        owners, services = self._supervisor.owners, self._menu.config.services
+        for name, wish in services.items():
+            if name not in owners:
+                yield new_card(wish, 0.0, _switching(switch), self._history.expected_s(name))
+        if not services and not owners:
+            yield new_card(demo_wish(), 0.0, _switching(switch), self._history.expected_s(DEMO), DEMO_WHY)
+
+    def _machine(self, cards: tuple[Card, ...]) -> MachineCard:
+        seen = self._exporter.machine
+        memory: Memory | None = seen.memory
+        gpu = seen.gpus[0] if seen.gpus else None
+        card = MachineCard(
+            floor_bytes=self._floor_bytes, power_w=gpu.power_w if gpu else None,
+            temperature_c=gpu.temperature_c if gpu else None, clock_mhz=gpu.sm_clock_mhz if gpu else None,
+        )  # fmt: skip
+        if memory is None:
+            return card
+        return msgspec.structs.replace(
+            card, total_bytes=memory.total_bytes, available_bytes=memory.available_bytes,
+            parts=parts_of(memory, cards), stalled_pct=memory.full_stall_pct,
+        )  # fmt: skip
+
+
+def _switching(switch: SwitchView | None) -> str:
+    return switch.service if switch is not None and switch.outcome is None else ""
+
+
+def _daemon(status: StatusView) -> DaemonCard:
+    daemon = status.daemon
+    return DaemonCard(
+        daemon.version or "", daemon.since or 0.0, status.gateway.url, daemon.memory_bytes or 0, status.idle, status.run,
+        status.doors,
+    )  # fmt: skip
+
+
+def _read_verdicts(database: Path, plans: Mapping[str, str]) -> dict[str, VerdictView]:
+    found = {}
+    for name, plan_id in plans.items():
+        try:
+            last = read_verifications(database, name, most=1)
+        except StokerError:  # what is lost is not shown
+            continue
+        if last:
+            found[name] = view_verdict(last[0], plan_id)
+    return found

@@ -1,0 +1,76 @@
+// Begins: asks for the session, hears what is so, and shows the view that the address names.
+
+import { Feed } from "./feed.js";
+import { say, show } from "./dom.js";
+import { ago, clock, now } from "./format.js";
+import { leave, session, showLogin } from "./login.js";
+import { tellFault } from "./notices.js";
+import { nowView } from "./now.js";
+import { serviceView } from "./service.js";
+
+const place = document.getElementById("main"), stale = document.getElementById("stale"), logout = document.getElementById("logout");
+let view = null, looksOn = false, lostAt = 0, hasNews = false;
+const feed = new Feed({ onChange: take, onLost: lose, onRefused: begin });
+
+function take() {
+  lostAt = 0;
+  hasNews = true;
+  update();
+}
+
+function lose() {
+  lostAt ||= now();
+  update();
+}
+
+function update() {
+  show(stale, lostAt > 0);
+  document.body.classList.toggle("is-stale", lostAt > 0);
+  if (lostAt) say(stale, `The daemon has not been heard since ${clock(lostAt)}: what is shown is what was so then.`);
+  const daemon = feed.pieces.get("daemon");
+  if (daemon) say(document.getElementById("daemon"), `${daemon.version} · up ${ago(daemon.since)} · ${daemon.url}`);
+  if (view && hasNews) view.update(feed.pieces);
+}
+
+function route() {
+  if (!hasNews) return;
+  view?.close();
+  const [, kind, name, tab] = location.hash.split("/");
+  view = kind === "service" && name ? serviceView(place, decodeURIComponent(name), tab, { looksOn }) : nowView(place, { looksOn });
+  update();
+}
+
+function enter(told) {
+  looksOn = told.looks_on;
+  show(logout, true);
+  show(document.getElementById("looks-on"), looksOn);
+  const former = feed.onChange;
+  feed.onChange = () => { feed.onChange = former; take(); route(); };
+  feed.open();
+}
+
+function login(why) {
+  feed.close();
+  feed.pieces.clear();
+  view?.close();
+  [view, hasNews, lostAt] = [null, false, 0];
+  show(logout, false);
+  update();
+  showLogin(place, why, enter);
+}
+
+async function begin() {
+  try {
+    const told = await session();
+    if (told.logged_in) enter(told);
+    else login(hasNews ? "The session is over." : "");
+  } catch {
+    lose();
+    setTimeout(begin, 2000);
+  }
+}
+
+logout.addEventListener("click", () => leave().catch(tellFault).then(() => login("")));
+addEventListener("hashchange", route);
+setInterval(update, 1000);
+begin();

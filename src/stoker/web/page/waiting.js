@@ -1,0 +1,20 @@
+// Asks for something once and shows it, or why there is nothing to show.
+
+import { ask } from "./api.js";
+import { h } from "./dom.js";
+
+export async function fill(place, path, draw) {
+  place.replaceChildren(h("p", { class: "dim" }, "One moment …"));
+  try {
+    place.replaceChildren(...[draw(await ask("GET", path))].flat());
+  } catch (problem) {
+    place.replaceChildren(h("p", {}, [problem.message, problem.why].filter(Boolean).join(": ")),
+      problem.next ? h("p", { class: "dim" }, `Next: ${problem.next}`) : "");
+  }
+}
+
+export function table(heads, rows, name) {
+  return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": name }, h("table", {},
+    h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell)))))));
+}
