@@ -52,6 +52,7 @@ from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.sessions import Sessions
 from stoker.probes.kit.prover import Prober
 from stoker.records import SavedService, SavedSwitch, Start, UsageRecord
+from stoker.records.first_use import prepare_records
 from stoker.store.recorder import Recorder
 from stoker.store.services import ServiceStore
 from stoker.store.switches import SwitchStore
@@ -88,6 +89,7 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
 
 
 async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App], announce: Announce) -> None:
+    prepare_records()
     store = ServiceStore(paths.database)
     timelines, switches = TimelineStore(paths.database), SwitchStore(paths.database)
     verifications = VerificationStore(paths.database)
