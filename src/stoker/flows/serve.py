@@ -49,6 +49,7 @@ from stoker.gateway.hosts import is_loopback, reachable
 from stoker.gateway.keyring import Keyring
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
+from stoker.gateway.serving import Serving
 from stoker.gateway.sessions import Sessions
 from stoker.probes.kit.prover import Prober
 from stoker.records import SavedService, SavedSwitch, Start, UsageRecord
@@ -97,15 +98,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
     check_exposure(config.gateway.host, {paths.key_file: keys.client, paths.control_key_file: keys.control})
     prober = Prober(keys.engine)
-    tools = Tools(
-        paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
-        read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
-        gate=Gatekeeper(keys.engine, config.limits.gate_s, verifications),
-        in_flight=lambda service: door.serving.in_flight(service), heard_at=lambda service: door.serving.heard_at(service),
-        read_counters=prober.read_counters, keep_start=_keeper(history),
-        cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
-        tell_failure=tell_failure,
-    )  # fmt: skip
+    tools = _make_tools(paths, config, keys, prober, verifications, history, lambda: door.serving)
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
     exporter = Exporter(paths, config.limits.memory_floor_bytes, supervisor, lambda: door.serving, prober)
@@ -132,11 +125,9 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
     on_demand = OnDemand(menu, way)
     directory = Directory(supervisor.owners, menu, on_demand, history)
-    sessions = Sessions(
-        keys.control, read_sessions(paths.sessions_file), lambda kept: write_sessions(paths.sessions_file, kept),
-        reads_only=config.gateway.dashboard == "read-only", by_tls=config.gateway.tls_certificate is not None,
-    )  # fmt: skip
-    door = Door(config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine, sessions)
+    door = Door(
+        config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine, _sessions(paths, config, keys)
+    )
     board = Board(
         paths.database, config.limits.memory_floor_bytes, supervisor, menu, history, watching, exporter, door.serving, paces
     )
@@ -151,6 +142,28 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         verifications.close()
         switches.close()
         store.close()
+
+
+def _make_tools(
+    paths: Paths, config: Config, keys: Keys, prober: Prober, verifications: VerificationStore, history: History,
+    serving: Callable[[], Serving],
+) -> Tools:  # fmt: skip
+    return Tools(
+        paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
+        read_memory=lambda: read_memory(LocalBox()), is_healthy=prober.is_healthy, prove=prober.prove,
+        gate=Gatekeeper(keys.engine, config.limits.gate_s, verifications),
+        in_flight=lambda service: serving().in_flight(service), heard_at=lambda service: serving().heard_at(service),
+        read_counters=prober.read_counters, keep_start=_keeper(history),
+        cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
+        tell_failure=tell_failure,
+    )  # fmt: skip
+
+
+def _sessions(paths: Paths, config: Config, keys: Keys) -> Sessions:
+    return Sessions(
+        keys.control, read_sessions(paths.sessions_file), lambda kept: write_sessions(paths.sessions_file, kept),
+        reads_only=config.gateway.dashboard == "read-only", by_tls=config.gateway.tls_certificate is not None,
+    )  # fmt: skip
 
 
 async def _live(
