@@ -87,12 +87,14 @@ class Monitoring:
             )  # fmt: skip
 
     def ask(self, expression: str) -> list[dict[str, Any]]:
-        """Returns what Prometheus answers; nothing while it does not listen yet."""
+        """Returns what Prometheus answers; nothing while it does not listen yet, or listens and still starts (503)."""
         try:
             reply = httpx.get(
                 f"http://{self._address('prometheus')}/api/v1/query", params={"query": expression}, trust_env=False
             )
         except httpx.TransportError:
+            return []
+        if reply.status_code == 503:
             return []
         assert reply.status_code == 200, reply.text
         found: list[dict[str, Any]] = reply.json()["data"]["result"]
