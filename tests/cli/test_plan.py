@@ -189,7 +189,7 @@ def test_rules_are_listed_searched_and_shown(home: Home) -> None:
     assert "https://sovgrid.org/" in said
     assert home.json("rules", "sglang-attn-triton-required")["severity"] == "crash"
     assert "did you mean" in home.run("rules", "sglang-attn-triton-requierd", code=2).stderr
-    assert "No rule speaks of that" in home.run("rules", "--search", "xyzzy").stdout
+    assert "Neither a rule nor a page nor a note speaks of that" in home.run("rules", "--search", "xyzzy").stdout
 
 
 def test_every_answer_to_the_reports_exists() -> None:

@@ -67,4 +67,4 @@ def test_before_http_1_1_the_target_alone_names_the_host() -> None:
 
 @pytest.mark.parametrize("target", [b"http://127.0.0.1", b"http://127.0.0.1?a=b"])
 def test_a_target_without_a_path_means_the_root(target: bytes) -> None:
-    assert ask(target, b"127.0.0.1")[0].status == 401  # which is the control API's
+    assert ask(target, b"127.0.0.1")[0].status == 405  # which is the dashboard's, and takes no POST

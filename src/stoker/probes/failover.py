@@ -11,7 +11,7 @@ from stoker.probes.kit.tool_flags import advise_flags
 from stoker.probes.kit.tools import QUESTION, TOOLS, called
 from stoker.records import Verdict
 
-TOKENS = 16
+TOKENS, FEW_TOKENS = 16, 8
 NO_FALLBACK = "take the fallbacks out of the router (LiteLLM: no `fallbacks`, `default_fallbacks`), or let it pass errors on"
 WORD = "word "  # at least a token in every vocabulary
 
@@ -42,7 +42,7 @@ async def bad_parameter(ask: Asker) -> Finding:
 
 async def server_error(ask: Asker) -> Finding:
     """A call of the past whose arguments break off, as models write them now and then: HTTP 500 in llama.cpp b11549."""
-    return await tempt(ask, [ask.body(called('{"city": "Par', "fog"), TOKENS, {})], NO_FALLBACK)
+    return await tempt(ask, [ask.body(called('{"city": "Par', "fog"), FEW_TOKENS, {})], NO_FALLBACK)
 
 
 async def time_out(ask: Asker) -> Finding:
@@ -58,5 +58,5 @@ PROBE = Probe(
     means="What the engine refuses another model answers, and nobody notices: not the model that you serve is in use.",
     mend=NO_FALLBACK,
     checks=(tool_choice, over_long, bad_parameter, server_error, time_out),
-    tokens=6 * TOKENS + 5 * 2,
+    tokens=5 * TOKENS + FEW_TOKENS + 5 * 2,
 )
