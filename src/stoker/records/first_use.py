@@ -19,7 +19,8 @@ def prepare_records() -> int:
     return len(kinds)
 
 
-def _below(kind: type) -> Iterator[type]:
-    for one in kind.__subclasses__():
+def _below(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    own: list[type[msgspec.Struct]] = kind.__subclasses__()
+    for one in own:
         yield one
         yield from _below(one)
