@@ -117,6 +117,8 @@ def test_a_fallback_of_litellm_is_found_and_its_cause_and_the_flags_that_mend_it
         "start it with `--enable-auto-tool-choice --tool-call-parser hermes`; and take the fallbacks"
     )
     assert checks["failover: bad parameter"]["verdict"] == "fail"
+    passed = {name for name, one in checks.items() if name.startswith("failover") and one["verdict"] == "pass"}
+    assert passed == {"failover: over long", "failover: server error", "failover: time out"}, unwell(view)
 
 
 @pytest.mark.elsewhere(LITELLM != "", "LiteLLM, which `make test-engines` installs")
