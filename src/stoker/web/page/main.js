@@ -13,9 +13,10 @@ let view = null, looksOn = false, lostAt = 0, hasNews = false;
 const feed = new Feed({ onChange: take, onLost: lose, onRefused: begin });
 
 function take() {
-  lostAt = 0;
-  hasNews = true;
-  update();
+  const isFirst = !hasNews;
+  [lostAt, hasNews] = [0, true];
+  if (isFirst) route();
+  else update();
 }
 
 function lose() {
@@ -41,11 +42,9 @@ function route() {
 }
 
 function enter(told) {
-  looksOn = told.looks_on;
+  [looksOn, hasNews] = [told.looks_on, false];
   show(logout, true);
   show(document.getElementById("looks-on"), looksOn);
-  const former = feed.onChange;
-  feed.onChange = () => { feed.onChange = former; take(); route(); };
   feed.open();
 }
 
