@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchmarks.tuning_page import Row, render
+from benchmarks.tuning_page import Row, render, with_notes
 
 ROOT = Path(__file__).parents[1]
 
@@ -88,7 +88,7 @@ async def run_row(case: Case, cores: list[int], options: argparse.Namespace) -> 
     finally:
         if process.returncode is None:
             process.terminate()
-            await process.wait()
+            await process.communicate()
     return line if process.returncode == 0 else b""
 
 
@@ -125,7 +125,8 @@ def main() -> None:
     page = render(rows, missing) if rows else "no row came to its end\n"
     print(page)
     if options.write and rows:
-        options.write.write_text(page)
+        before = options.write.read_text() if options.write.exists() else ""
+        options.write.write_text(with_notes(page, before))
     raise SystemExit(1 if missing else 0)
 
 

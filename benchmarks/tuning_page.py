@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from stoker.records import Band, Record
 
 NEAR = 0.03
+BY_HAND = "<!-- What follows is written by hand, and stays. -->\n"
 HEAD = """# Tuning beside a sweep
 
 <!-- Written by benchmarks/tuning.py. -->
@@ -39,6 +40,7 @@ class Figure(Record, frozen=True):
     tuned_tok_s: float | None
     predicted: Band | None
     swept_tok_s: float | None
+    accept_length: float | None = None
 
 
 class Row(Record, frozen=True):
@@ -113,6 +115,12 @@ def render(rows: Sequence[Row], missing: Sequence[str] = ()) -> str:
     noisy = noise[int(0.9 * (len(noise) - 1))]
     foot = FOOT.format(noise=statistics.median(noise), noises=len(noise), noisy=noisy, held=held, predicted=predicted)
     return head + "".join(map(line_of, rows)) + foot
+
+
+def with_notes(page: str, before: str) -> str:
+    """Returns the page with what was written by hand below the one before it."""
+    _, mark, notes = before.partition(BY_HAND)
+    return f"{page}\n{mark}{notes}" if mark else page
 
 
 def line_of(row: Row) -> str:

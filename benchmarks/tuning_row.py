@@ -105,7 +105,13 @@ def make_row(
 ) -> Row:
     """Returns it all as a record, with the machine it was measured on."""
     figures = tuple(
-        Figure(one.way.name, one.measured.tok_s if one.measured else None, one.predicted, swept.rates.get(one.way))
+        Figure(
+            one.way.name,
+            one.measured.tok_s if one.measured else None,
+            one.predicted,
+            swept.rates.get(one.way),
+            one.accept_length,
+        )
         for one in view.ways
     )
     return Row(
