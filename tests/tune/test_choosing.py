@@ -10,9 +10,10 @@ import pytest
 
 from stoker.engines import find
 from stoker.records import Sighting, Way
-from stoker.tune.choosing import State, choose, most_starts, next_scout, next_way
+from stoker.tune.choosing import State, choose, most_starts, next_pair, next_scout, next_way
 from stoker.tune.families import OFF, plan_families
 from stoker.tune.guessing import guess_all
+from stoker.tune.ratios import compare, rate_of, start_spread, together
 from tune_samples import World, see, steady
 
 DRAFT = plan_families(find("vllm"), "draft", has_draft_layers=False)
@@ -136,3 +137,43 @@ def test_ways_that_failed_count_as_starts() -> None:
     assert next_way(state, guess_all(state)) is not None
     worn = msgspec.structs.replace(state, failed=frozenset({Way("draft", 4), Way("draft", 5)}))
     assert next_way(worn, guess_all(worn)) is None
+
+
+FOUR, FIVE, LOOKUP = Way("draft", 4), Way("draft", 5), Way("ngram", 8)
+
+
+@pytest.mark.parametrize(
+    ("seen", "pair"),
+    [
+        ((see(OFF, *steady(50.0)), see(FOUR, *steady(53.0)), see(LOOKUP, *steady(20.0))), (FOUR, OFF)),
+        ((see(OFF, *steady(50.0)), see(FOUR, 40.0, 70.0, 45.0, 60.0)), (OFF, FOUR)),
+        ((see(OFF, *steady(30.0)), see(FOUR, *steady(53.0)), see(FIVE, *steady(52.5))), ()),
+        ((see(OFF, *steady(50.0)),), ()),
+        ((msgspec.structs.replace(see(OFF, *steady(50.0)), is_kept=True), see(FOUR, *steady(53.0))), ()),
+        ((see(OFF, *steady(50.0)), together(see(FOUR, *steady(53.0)), see(FOUR, *steady(53.0)))), ()),
+    ],
+    ids=["near", "kept where it may be chance", "neighbours of one kind", "nothing beside it", "kept runs", "started again"],
+)
+def test_two_ways_that_are_near_are_started_again_and_others_are_not(
+    seen: tuple[Sighting, ...], pair: tuple[Way, ...]
+) -> None:
+    assert next_pair(State(DRAFT, seen), OFF) == pair
+
+
+def test_no_pair_is_started_again_beyond_half_of_the_sweep() -> None:
+    state = State(DRAFT[:2], (see(OFF, *steady(50.0)), see(FOUR, *steady(53.0))))
+    assert next_pair(state, OFF) == (FOUR, OFF)
+    assert next_pair(msgspec.structs.replace(state, failed=frozenset({LOOKUP})), OFF) == ()
+
+
+def test_what_a_start_alone_changes_counts_as_chance() -> None:
+    def twice(way: Way, first: float, second: float) -> Sighting:
+        return together(see(way, *steady(first)), see(way, *steady(second)))
+
+    assert compare(twice(FOUR, 53.0, 53.1), twice(OFF, 50.0, 50.1)).is_faster
+    lucky, unlucky = twice(FOUR, 56.0, 50.0), twice(OFF, 47.0, 53.0)
+    assert start_spread(lucky.start_logs, unlucky.start_logs) == pytest.approx(0.083, abs=0.002)
+    assert rate_of(lucky) == pytest.approx(math.sqrt(56.0 * 50.0))
+    best, why = choose(State(DRAFT, (unlucky, lucky)), OFF)
+    assert best.way == OFF
+    assert "no difference" in why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,11 +24,11 @@ from stoker.records import Sighting, State, TriedWay, TuneView, Way, say_s
 from stoker.store.timelines import read_starts
 from stoker.supervise.steps import ended_as_by_ctrl_c
 from stoker.tune import choosing
-from stoker.tune.choosing import Guesses, choose, most_starts, next_scout, next_way
+from stoker.tune.choosing import Guesses, choose, most_starts, next_pair, next_scout, next_way
 from stoker.tune.curve import Guess
 from stoker.tune.guessing import guess_all
 from stoker.tune.picture import render_page, render_svg
-from stoker.tune.ratios import band_of
+from stoker.tune.ratios import band_of, start_spread, together
 from stoker.tune.showing import make_view
 from stoker.tune.tiers import with_tiers
 
@@ -98,6 +99,7 @@ class _Tuning:
         self._state = start_state(tunable, asking)
         self._guesses: dict[Way, Guess] = {}
         self._failures: dict[Way, str] = {}
+        self._tried: Way | None = None
         self._began_s = time.monotonic()
         ready = [one.name for one in self._daemon.status().services if one.state is State.READY]
         self._was_up = tunable.wish.name in ready
@@ -129,23 +131,39 @@ class _Tuning:
                 return BUDGET_OVER
             self._take(way, self._trier.find_kept(way) or self._try(way))
             way = self._next()
-        return ""
+        return self._start_again()
+
+    def _start_again(self) -> str:
+        """Starts the last two once more, where starts are left and a single one of each tells too little."""
+        pair = next_pair(self._state, self._tunable.present) if self._state.measured else ()
+        for way in sorted(pair, key=lambda one: one == self._tried):  # what runs is no new start
+            if not self._has_time():
+                return BUDGET_OVER
+            self._take_again(way, self._try(way))
+        measured = [one for one in self._state.measured if one.start_logs]
+        spread = math.expm1(start_spread(*(one.start_logs for one in measured)))
+        return f"each of the last two was started twice, and a start alone changes {spread:.1%}" if measured else ""
+
+    def _take_again(self, way: Way, found: Sighting | str) -> None:
+        before = self._state.find(way)
+        self._take(way, found if isinstance(found, str) or before is None else together(before, found))
 
     def _try(self, way: Way) -> Sighting | str:
         self._talk.tell(f"{way.name}: {self._place()}{say_time(self._trier.took_s[-1] if self._trier.took_s else None)}")
+        self._tried = way
         return self._trier.try_way(way)
 
     def _place(self) -> str:
-        return f"{len(self._state.measured) + len(self._failures) + 1} of at most {most_starts(self._state)}"
+        return f"{self._state.starts + 1} of at most {most_starts(self._state)}"
 
     def _take(self, way: Way, found: Sighting | str) -> None:
-        place = self._place()
+        place, others = self._place(), tuple(one for one in self._state.measured if one.way != way)
         if isinstance(found, str):
             self._failures[way] = found
-            self._state = msgspec.structs.replace(self._state, failed=self._state.failed | {way})
+            self._state = msgspec.structs.replace(self._state, measured=others, failed=self._state.failed | {way})
             self._talk.say(f"{way.name}: {found} ({place})")
             return
-        self._state = msgspec.structs.replace(self._state, measured=(*self._state.measured, found))
+        self._state = msgspec.structs.replace(self._state, measured=(*others, found))
         kept = ", measured earlier today" if found.is_kept else ""
         self._talk.say(f"{way.name}: {band_of(found).tok_s:.1f} tok/s ({place}{kept})")
 

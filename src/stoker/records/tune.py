@@ -31,11 +31,12 @@ class Seen(Record, frozen=True):
 
 
 class Sighting(Record, frozen=True):
-    """A way that was measured, for each content."""
+    """A way that was measured, for each content; `start_logs`: of each start's rate, where there were several."""
 
     way: Way
     seen: tuple[Seen, ...]
     is_kept: bool = False
+    start_logs: tuple[float, ...] = ()
 
 
 class Band(Record, frozen=True):

@@ -18,6 +18,7 @@ from stoker.tune.ratios import compare, rate_of
 WORTH = 0.01  # what is not faster by this much is not worth a start
 DOUBT = 0.1  # nor is what is faster by that much with a smaller chance
 ALIKE = 0.01  # rates this near are one rate, and the simpler way is taken
+NEAR = 0.1  # two ways that a single start of each tells apart by less may be so by what is that start's own
 LEAST_STARTS = 3
 SWEEP_SHARE = 0.5
 
@@ -41,6 +42,11 @@ class State(Record, frozen=True):
     def find(self, way: Way) -> Sighting | None:
         """Returns what was measured of a way."""
         return next((one for one in self.measured if one.way == way), None)
+
+    @property
+    def starts(self) -> int:
+        """How many there were."""
+        return sum(max(1, len(one.start_logs)) for one in self.measured) + len(self.failed)
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -76,11 +82,25 @@ def leader_of(state: State) -> Sighting | None:
 def next_way(state: State, guesses: Guesses) -> Way | None:
     """Returns the way that is worth a start next; None where none is."""
     leader = leader_of(state)
-    if leader is None or len(state.measured) + len(state.failed) >= most_starts(state):
+    if leader is None or state.starts >= most_starts(state):
         return None
     goal = math.log(rate_of(leader) * (1 + WORTH))
     chances = {way: _improvement(guess, goal) for way, guess in guesses.items() if _chance(guess, goal) >= DOUBT}
     return max(chances, key=lambda way: (chances[way], [-part for part in complexity(way)]), default=None)
+
+
+def next_pair(state: State, present: Way) -> tuple[Way, ...]:
+    """Returns two ways to be started again, one after the other, before one is taken; none where that is not worth it.
+
+    They are the choice and the fastest that drafts in another manner. The machine may have become slower between the first
+    starts of both, or one of those was lucky; where they are far apart, that changes nothing. Numbers beside each other are
+    known from one another, and which of them is taken matters little.
+    """
+    best, _ = choose(state, present)
+    rival = max((one for one in state.measured if one.way.kind != best.way.kind), key=rate_of, default=None)
+    if rival is None or state.starts + 2 > most_starts(state) or best.is_kept or rival.is_kept or best.start_logs:
+        return ()
+    return (best.way, rival.way) if abs(math.log(rate_of(best) / rate_of(rival))) <= NEAR else ()
 
 
 def _chance(guess: Guess, goal: float) -> float:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
+import msgspec
+
 from stoker.records import Band, Record, Sighting
 
 LEVEL = 0.95
@@ -46,12 +48,36 @@ def rate_of(sighting: Sighting) -> float:
 
 
 def compare(a: Sighting, b: Sighting) -> Ratio:
-    """Returns a's rate by b's, repeat by repeat."""
+    """Returns a's rate by b's, repeat by repeat; less sure by what a start adds, where both were started several times."""
     pairs = list(zip(logs_of(a), logs_of(b), strict=False))
     middle, half = _interval([one - other for one, other in pairs], LEVEL)
     if half is None:
         return Ratio(math.exp(middle), None, None)
+    half = math.hypot(half, _start_half(a.start_logs, b.start_logs))
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
+
+
+def together(first: Sighting, second: Sighting) -> Sighting:
+    """Returns what two starts of a way gave, repeat by repeat: both were asked the same prompts."""
+    seen = tuple(
+        msgspec.structs.replace(one, rates=tuple(math.sqrt(a * b) for a, b in zip(one.rates, other.rates, strict=False)))
+        for one, other in zip(first.seen, second.seen, strict=True)
+    )
+    logs = tuple(mean_log([rate_of(one)]) for one in (first, second))
+    return msgspec.structs.replace(first, seen=seen, start_logs=logs)
+
+
+def start_spread(*logs: Sequence[float]) -> float:
+    """Returns the standard deviation of a start, from several of each way; 0 where each was started once."""
+    squares = [(one - sum(each) / len(each)) ** 2 for each in logs for one in each]
+    freedom = sum(len(each) - 1 for each in logs if each)
+    return math.sqrt(sum(squares) / freedom) if freedom else 0.0
+
+
+def _start_half(a: Sequence[float], b: Sequence[float]) -> float:
+    if len(a) < 2 or len(b) < 2:
+        return 0.0
+    return student_t(LEVEL, len(a) + len(b) - 2) * start_spread(a, b) * math.sqrt(1 / len(a) + 1 / len(b))
 
 
 def band_of(sighting: Sighting) -> Band:
