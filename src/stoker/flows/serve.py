@@ -182,6 +182,7 @@ async def _live(
         running = tasks.create_task(supervisor.run(unfinished))
         looking = [tasks.create_task(one) for one in (control.keep_default(), menu.run(), identity.run(), watching.run())]
         on_demand.open(tasks)
+        control.proving.open(tasks)
         await door.open(servers, tasks)
         gc.freeze()  # what is there by now stays; looking through it again and again would hold every stream up
         gc.set_threshold(*GC_THRESHOLDS)
@@ -194,6 +195,7 @@ async def _live(
             server.close()
         door.close_idle()
         on_demand.close()
+        control.proving.close()
         for task in looking:
             task.cancel()
         await supervisor.pause("the daemon was told to stop; it comes back with the next one")

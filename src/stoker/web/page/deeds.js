@@ -1,6 +1,7 @@
 // What can be done with a service: what cannot be done now says why, and what stops something asks first.
 
 import { ask, service } from "./api.js";
+import { asked } from "./asking.js";
 import { h, mark, say } from "./dom.js";
 import { bytes, seconds } from "./format.js";
 import { tell, tellFault } from "./notices.js";
@@ -20,14 +21,7 @@ function consequence(deed, card) {
 function confirmed(deed, card) {
   const text = consequence(deed, card);
   if (!text) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const dialog = h("dialog", { "aria-labelledby": "asked", onclose: () => { dialog.remove(); resolve(dialog.returnValue === "yes"); } },
-      h("h2", { id: "asked" }, `${WORDS[deed]}: ${card.name}`), h("p", {}, text),
-      h("form", { method: "dialog", class: "row" },
-        h("button", { value: "yes", class: "main" }, WORDS[deed]), h("button", { value: "no" }, "Not now")));
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+  return asked(`${WORDS[deed]}: ${card.name}`, WORDS[deed], h("p", {}, text));
 }
 
 async function act(deed, card, button) {
