@@ -1,5 +1,6 @@
 // What can be done with a service: what cannot be done now says why, and what stops something asks first.
 
+import { agreed } from "./agree.js";
 import { ask, service } from "./api.js";
 import { h, mark, say } from "./dom.js";
 import { bytes, seconds } from "./format.js";
@@ -17,21 +18,9 @@ function consequence(deed, card) {
   return "";
 }
 
-function confirmed(deed, card) {
-  const text = consequence(deed, card);
-  if (!text) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const dialog = h("dialog", { "aria-labelledby": "asked", onclose: () => { dialog.remove(); resolve(dialog.returnValue === "yes"); } },
-      h("h2", { id: "asked" }, `${WORDS[deed]}: ${card.name}`), h("p", {}, text),
-      h("form", { method: "dialog", class: "row" },
-        h("button", { value: "yes", class: "main" }, WORDS[deed]), h("button", { value: "no" }, "Not now")));
-    document.body.append(dialog);
-    dialog.showModal();
-  });
-}
-
 async function act(deed, card, button) {
-  if (!(await confirmed(deed, card))) return;
+  const text = consequence(deed, card);
+  if (text && !(await agreed(`${WORDS[deed]}: ${card.name}`, text, WORDS[deed]))) return;
   button.setAttribute("aria-busy", "true");
   try {
     await ask("POST", service(card.name, USES[deed]));
