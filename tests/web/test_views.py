@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from browser import CHROMIUM, Page, chromium
-from dashboard_page import DESK, PHONE, is_clean, log_in, reads, sees, visit
-from home import Home
+from dashboard_page import ENTER, is_clean, log_in, reads, sees, visit
+from home import Home, wait_for
 from page_client import Browser, send
 from stoker.config import demo_model
 from stoker.records import State
 
 pytestmark = pytest.mark.elsewhere(bool(CHROMIUM), "Chromium")
 DRAFTING, PLAIN = 'speculation = "draft"', 'speculation = "off"\nparallel = 2'
+PHONE, DESK = (390, 844), (1280, 900)
 CELL = ("--pp", "32", "--tg", "16", "--runs", "5", "--budget", "10s")
 
 
@@ -83,11 +84,13 @@ def test_a_table_that_cannot_be_planned_says_why(home: Home) -> None:
     home.configure(f'[service.demo]\nmodel = "{demo_model()}"')
     home.run("up", "demo")
     home.configure(f'[service.demo]\nmodel = "{home.folder / "gone.gguf"}"')
-    page = Browser(home)
-    page.send("GET", "/api/services/demo/plans")
-    view = page.send("GET", "/api/services/demo/plans").json()
+    browser = Browser(home)
+    view = wait_for(
+        "the table to be read",
+        lambda: (said := browser.send("GET", "/api/services/demo/plans").json())["next"] is None and said,
+    )
+    assert "gone.gguf" in view["no_next"]
     assert view["plan"]["service"] == "demo"
-    assert (view["next"] is None) == ("gone.gguf" in view["no_next"])
 
 
 # Verifications.
@@ -97,9 +100,11 @@ def test_a_verification_is_asked_for_watched_and_opened(seen: Home, page: Page) 
     visit(page, "#/verify")
     sees(page, "the gate's verdicts", "document.querySelectorAll('.matrix .verdict-sign').length > 2")
     page.click("[data-verify=demo]")
-    assert "how long" in reads(page, "dialog") or "at most a minute" in reads(page, "dialog")
+    assert "How long?" in reads(page, "dialog")
     page.click("dialog button.main")
-    sees(page, "that it is under way", "/being verified|demo: /.test(document.querySelector('.progress')?.textContent ?? '')")
+    sees(
+        page, "that it is under way", "/being verified|demo: /.test(document.querySelector('.progress')?.textContent ?? '')"
+    )
     sees(page, "all verdicts", "document.querySelectorAll('.matrix .verdict-sign').length > 10")
     kept = seen.json("verify", "--last", "demo")
     told = {probe["name"]: probe["verdict"] for probe in kept["verification"]["probes"]}
@@ -110,7 +115,7 @@ def test_a_verification_is_asked_for_watched_and_opened(seen: Home, page: Page) 
     bad = next(name for name, verdict in told.items() if verdict not in ("pass", "not offered"))
     page.click(f".matrix [aria-label^='demo, {bad}:']")
     sees(page, "its evidence", "document.querySelector('.finding details pre') !== null")
-    assert "/v1/chat/completions" in reads(page, ".finding details pre") or "/v1/" in reads(page, ".finding summary")
+    assert "/v1/" in reads(page, ".finding summary")
     assert is_clean(page, seen)
 
 
@@ -133,9 +138,6 @@ def test_a_browser_that_looks_on_verifies_nothing(seen: Home) -> None:
 
 
 def test_a_service_that_rests_cannot_be_verified(home: Home) -> None:
-    home.run("up")
-    home.run("down", "demo")
-    home.run("serve", "--help")
     home.run("up")
     browser = Browser(home)
     browser.send("POST", "/api/services/demo/down")
@@ -221,7 +223,7 @@ def test_accepted_draft_tokens_are_marked_in_the_answer(seen: Home, page: Page) 
     sees(page, "the chat", "document.querySelector('form button.main')?.disabled === false")
     page.click("#question")
     page.type("Tell me about yourself.")
-    page.press("Enter", 13)
+    page.press("Enter", ENTER)
     sees(page, "its figures", "document.querySelector('.measured')?.textContent.includes('accepted (underlined)')")
     accepted = int(reads(page, ".measured").split(" of ")[0].rsplit(" ", 1)[1])
     marked = page.run("document.querySelectorAll('.answer .drafted').length")
@@ -230,7 +232,7 @@ def test_accepted_draft_tokens_are_marked_in_the_answer(seen: Home, page: Page) 
     assert reads(page, ".answer").startswith("I am Stoker Demo")
 
 
-def test_an_engine_that_tells_of_no_drafts_has_none_marked(home: Home, page: Page) -> None:
+def test_what_is_marked_is_what_the_counters_say(page: Page) -> None:
     said = json.dumps([{"content": "a"}, {"content": "b"}])
     assert page.run(f"""(async () => {{ const {{ marker }} = await import('/page/drafted.js'); const mark = marker();
         return {said}.map((one) => mark(one.timings)) }})()""") == [False, False]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import psutil
 
 from stoker import __version__
@@ -14,6 +15,7 @@ from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.adopting import read_adoption
 from stoker.flows.agents import Agents
 from stoker.flows.board import Board
+from stoker.flows.fix_trying import FixTrials
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
@@ -65,6 +67,7 @@ class Control:
         self.keys = keys
         self.agents = Agents(paths)
         self.proving = Proving(paths, verifications)
+        self.fixes = FixTrials(paths, supervisor.who_goes, self.switch, self.await_switch)
         self.looking = Looking(paths, lambda name: supervisor.find(name).plan)
         self._begun = clock_s()
         self.url = ""
@@ -89,7 +92,7 @@ class Control:
 
     async def show(self) -> Shown:
         """Returns what the dashboard shows."""
-        return await self._board().look(self.status())
+        return msgspec.structs.replace(await self._board().look(self.status()), fix=self.fixes.last)
 
     async def plan(self, wish: Wish) -> Plan:
         """Returns the plan of a wish; raises Refused where it cannot work, or its model's name is taken."""

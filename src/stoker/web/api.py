@@ -18,6 +18,7 @@ from stoker.gateway.refusals import BAD_REQUEST, error_body
 from stoker.records import AdoptView, AdoptWish, ServiceView, StatusView, SwitchView, Wish
 from stoker.web.agents import agents_route
 from stoker.web.dashboard import dashboard_offers
+from stoker.web.fixes import fix_offers
 from stoker.web.keys import key_offers
 from stoker.web.looking import looking_offers
 from stoker.web.offers import Offer
@@ -72,6 +73,7 @@ def make_app(control: Control) -> App:
         *watch_offers(control),
         *dashboard_offers(control),
         *looking_offers(control),
+        *fix_offers(control),
         Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
     document = describe(offers)

@@ -1,7 +1,7 @@
 // What can be done with a service: what cannot be done now says why, and what stops something asks first.
 
+import { agreed } from "./agree.js";
 import { ask, service } from "./api.js";
-import { asked } from "./asking.js";
 import { h, mark, say } from "./dom.js";
 import { bytes, seconds } from "./format.js";
 import { tell, tellFault } from "./notices.js";
@@ -18,14 +18,9 @@ function consequence(deed, card) {
   return "";
 }
 
-function confirmed(deed, card) {
-  const text = consequence(deed, card);
-  if (!text) return Promise.resolve(true);
-  return asked(`${WORDS[deed]}: ${card.name}`, WORDS[deed], h("p", {}, text));
-}
-
 async function act(deed, card, button) {
-  if (!(await confirmed(deed, card))) return;
+  const text = consequence(deed, card);
+  if (text && !(await agreed(`${WORDS[deed]}: ${card.name}`, text, WORDS[deed]))) return;
   button.setAttribute("aria-busy", "true");
   try {
     await ask("POST", service(card.name, USES[deed]));

@@ -1,7 +1,7 @@
 // All services by all probes: what each was found to do, when, and by which evidence; and a button that asks again.
 
+import { agreed } from "./agree.js";
 import { ask, service } from "./api.js";
-import { asked } from "./asking.js";
 import { evidence } from "./evidence.js";
 import { h, say, show } from "./dom.js";
 import { ago, now, seconds } from "./format.js";
@@ -15,8 +15,8 @@ export const kind = (verdict) => verdict.replace(" ", "-");
 
 async function begin(name, redraw) {
   const choice = h("select", { id: "length" }, LENGTHS.map(([words], at) => h("option", { value: at }, words)));
-  const text = h("p", {}, "It is asked through the gateway, as its clients would, beside whatever it does now. What is found is kept with its plan.");
-  if (!(await asked(`Verify: ${name}`, "Verify", text, h("p", {}, h("label", { for: "length" }, "Ask "), choice)))) return;
+  const text = "It is asked through the gateway, as its clients would, beside whatever it does now. What is found is kept with its plan.";
+  if (!(await agreed(`Verify: ${name}`, text, "Verify", h("p", {}, h("label", { for: "length" }, "How long? "), choice)))) return;
   try {
     await ask("POST", service(name, "verify"), LENGTHS[choice.value][1]);
   } catch (problem) {
