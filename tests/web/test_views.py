@@ -63,13 +63,14 @@ def test_what_a_start_would_change_stands_beside_the_plan(seen: Home, page: Page
     assert is_clean(page, seen)
 
 
-def test_a_roll_back_is_shown_by_what_it_brings_back_without_secrets(home: Home) -> None:
+def test_a_roll_back_is_shown_without_secrets_and_one_that_rests_is_not_verified(home: Home) -> None:
     configure(home, 'environment = { MY_TOKEN = "first" }')
     home.run("up", "demo")
     former = home.json("status")["services"][0]["plan_id"]
     configure(home, 'environment = { MY_TOKEN = "other" }\nparallel = 2')
     home.run("switch", "demo")
-    told = Browser(home).send("GET", "/api/services/demo/plans")
+    browser = Browser(home)
+    told = browser.send("GET", "/api/services/demo/plans")
     view = told.json()
     changes = {one["name"]: (one["here"], one["there"]) for one in view["former"]["changes"]}
     assert view["former"]["plan_id"] == former
@@ -78,19 +79,21 @@ def test_a_roll_back_is_shown_by_what_it_brings_back_without_secrets(home: Home)
     assert view["next"]["changes"] == []
     assert b"first" not in told.body
     assert b'"other"' not in told.body
+    browser.send("POST", "/api/services/demo/down")
+    home.await_state("demo", State.STOPPED)
+    [row] = browser.send("GET", "/api/verifications").json()["rows"]
+    assert row["why_not"] == "it is STOPPED"
+    assert browser.send("POST", "/api/services/demo/verify", {}).status == 409
 
 
-def test_a_table_that_cannot_be_planned_says_why(home: Home) -> None:
-    home.configure(f'[service.demo]\nmodel = "{demo_model()}"')
-    home.run("up", "demo")
-    home.configure(f'[service.demo]\nmodel = "{home.folder / "gone.gguf"}"')
-    browser = Browser(home)
-    view = wait_for(
-        "the table to be read",
-        lambda: (said := browser.send("GET", "/api/services/demo/plans").json())["next"] is None and said,
-    )
-    assert "gone.gguf" in view["no_next"]
+def test_a_table_that_cannot_be_planned_says_why(seen: Home) -> None:
+    configure(seen, "context = 1000000")
+    browser, path = Browser(seen), "/api/services/demo/plans"
+    view = wait_for("the table to be read", lambda: (told := browser.send("GET", path).json())["no_next"] and told)
+    assert "context" in view["no_next"]
     assert view["plan"]["service"] == "demo"
+    configure(seen, PLAIN)
+    wait_for("the former table", lambda: browser.send("GET", path).json()["next"])
 
 
 # Verifications.
@@ -106,7 +109,7 @@ def test_a_verification_is_asked_for_watched_and_opened(seen: Home, page: Page) 
         page, "that it is under way", "/being verified|demo: /.test(document.querySelector('.progress')?.textContent ?? '')"
     )
     sees(page, "all verdicts", "document.querySelectorAll('.matrix .verdict-sign').length > 10")
-    kept = seen.json("verify", "--last", "demo")
+    kept = json.loads(seen.run("verify", "--last", "demo", "--json", code=1).stdout)  # the demo fails in something
     told = {probe["name"]: probe["verdict"] for probe in kept["verification"]["probes"]}
     assert kept["occasion"] == "verify"
     label = "[...document.querySelectorAll('.matrix .verdict-sign')].map((one) => one.getAttribute('aria-label'))"
@@ -135,16 +138,6 @@ def test_a_browser_that_looks_on_verifies_nothing(seen: Home) -> None:
     assert browser.send("GET", "/api/verifications").status == 200
     assert browser.send("POST", "/api/services/demo/verify", {}).status == 403
     assert Browser(seen).send("POST", "/api/services/demo/verify", {}, x_stoker_word="").status == 403
-
-
-def test_a_service_that_rests_cannot_be_verified(home: Home) -> None:
-    home.run("up")
-    browser = Browser(home)
-    browser.send("POST", "/api/services/demo/down")
-    home.await_state("demo", State.STOPPED)
-    [row] = browser.send("GET", "/api/verifications").json()["rows"]
-    assert row["why_not"] == "it is STOPPED"
-    assert browser.send("POST", "/api/services/demo/verify", {}).status == 409
 
 
 # Benchmarks.
