@@ -18,6 +18,7 @@ class Looking:
     def __init__(self, paths: Paths, plan_of: Callable[[str], Plan]) -> None:
         self._paths = paths
         self._plan_of = plan_of
+        self._comparing = asyncio.Semaphore(1)  # a process of its own, with as much memory as two runs have
 
     def plan(self, name: str) -> Plan:
         """Returns a service's plan without its secrets."""
@@ -66,7 +67,8 @@ class Looking:
         """Returns how run b differs from run a."""
         from stoker.flows.bench_looking import compare_beside
 
-        return await asyncio.to_thread(compare_beside, self._paths, a, b)
+        async with self._comparing:
+            return await asyncio.to_thread(compare_beside, self._paths, a, b)
 
     async def clients(self, model: str | None) -> ClientsView:
         """Returns what makes each client ask for a model."""
