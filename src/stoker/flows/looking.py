@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -10,7 +12,10 @@ import msgspec
 from stoker.config import Paths
 from stoker.plan.secrets import hide_words, without_secrets
 from stoker.records import Diagnosis, Machine, Plan, TimelineView
+from stoker.records.suggesting import SuggestionsView
 from stoker.records.watching import HistoryView
+
+SUGGESTED_S = 30.0  # how old suggestions may be: to make them, the headers of many models are read
 
 
 class Looking:
@@ -19,6 +24,8 @@ class Looking:
     def __init__(self, paths: Paths, plan_of: Callable[[str], Plan]) -> None:
         self._paths = paths
         self._plan_of = plan_of
+        self._suggesting = asyncio.Lock()
+        self._suggested: tuple[float, SuggestionsView] | None = None
 
     def plan(self, name: str) -> Plan:
         """Returns a service's plan without its secrets."""
@@ -53,3 +60,13 @@ class Looking:
         from stoker.facts.machine.read import read_machine
 
         return await asyncio.to_thread(read_machine, LocalBox(), str(self._paths.state))
+
+    async def suggestions(self) -> SuggestionsView:
+        """Returns what would run well here; of those who ask at once one looks, and all are told."""
+        from stoker.flows.suggesting import suggest
+
+        async with self._suggesting:
+            if self._suggested is None or time.monotonic() - self._suggested[0] > SUGGESTED_S:
+                view = await asyncio.to_thread(suggest, os.environ)
+                self._suggested = time.monotonic(), view
+            return self._suggested[1]
