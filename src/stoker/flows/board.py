@@ -20,7 +20,7 @@ from stoker.flows.planning import demo_wish
 from stoker.flows.watching import Watching
 from stoker.gateway.serving import Serving
 from stoker.plan.deeds import Standing, deeds_of
-from stoker.records import RESTING, Memory, State, StatusView, SwitchView
+from stoker.records import RESTING, Memory, State, StatusView, SwitchView, Wish
 from stoker.records.dashboard import Card, DaemonCard, MachineCard, Shown, VerdictView
 from stoker.records.watching import WatchedService
 from stoker.store.verifications import read_verifications
@@ -92,7 +92,8 @@ class Board:
         owners, services = self._supervisor.owners, self._menu.config.services
         for name, wish in services.items():
             if name not in owners:
-                yield new_card(wish, 0.0, _switching(switch), self._history.expected_s(name))
+                goes = tuple(one for one, owner in owners.items() if _shares_group(wish, owner))
+                yield new_card(wish, 0.0, _switching(switch), self._history.expected_s(name), goes=goes)
         if not services and not owners:
             yield new_card(demo_wish(), 0.0, _switching(switch), self._history.expected_s(DEMO), DEMO_WHY)
 
@@ -110,6 +111,10 @@ class Board:
             card, total_bytes=memory.total_bytes, available_bytes=memory.available_bytes,
             parts=parts_of(memory, cards), stalled_pct=memory.full_stall_pct,
         )  # fmt: skip
+
+
+def _shares_group(wish: Wish, owner: ServiceOwner) -> bool:
+    return wish.group is not None and wish.group == owner.plan.group and owner.is_busy
 
 
 def _switching(switch: SwitchView | None) -> str:

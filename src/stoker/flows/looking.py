@@ -12,6 +12,7 @@ import msgspec
 from stoker.config import Paths
 from stoker.plan.secrets import hide_words, without_secrets
 from stoker.records import Diagnosis, Machine, Plan, TimelineView
+from stoker.records.diagnosis import LogSearch
 from stoker.records.suggesting import SuggestionsView
 from stoker.records.watching import HistoryView
 
@@ -24,7 +25,7 @@ class Looking:
     def __init__(self, paths: Paths, plan_of: Callable[[str], Plan]) -> None:
         self._paths = paths
         self._plan_of = plan_of
-        self._suggesting = asyncio.Lock()
+        self._suggesting, self._searching = asyncio.Lock(), asyncio.Lock()
         self._suggested: tuple[float, SuggestionsView] | None = None
 
     def plan(self, name: str) -> Plan:
@@ -47,6 +48,15 @@ class Looking:
 
         self._plan_of(name)
         return await asyncio.to_thread(diagnose_service, self._paths, name, None)
+
+    async def search(self, name: str, text: str, most: int, folds: bool) -> LogSearch:
+        """Returns where its whole log holds a text; one search after the other, whoever asks."""
+        from stoker.flows.log_search import search_log
+        from stoker.flows.logs import find_log
+
+        self._plan_of(name)
+        async with self._searching:
+            return await asyncio.to_thread(search_log, find_log(self._paths, name), text, most, folds)
 
     async def history(self, service: str | None, span_s: float) -> HistoryView:
         """Returns its past, or the machine's; empty where nothing is kept."""

@@ -11,9 +11,9 @@ from stoker.facts.model.found import find_models
 from stoker.facts.model.read import read_model
 from stoker.flows.planning import bind_plan, report_on
 from stoker.plan.speed.memory import memory_of
-from stoker.plan.suggestions import ORDER, rank, suggest_model, suggest_published
+from stoker.plan.suggestions import ORDER, rank, suggest_model, suggest_published, suggest_refused
 from stoker.plan.wishes import name_for
-from stoker.records import Report, Wish
+from stoker.records import Model, Report, Wish
 from stoker.records.suggesting import Reach, Suggestion, SuggestionsView
 
 MOST_READ = 40  # models whose headers are read: a tenth of a second each
@@ -37,11 +37,19 @@ def _suggest_here(targets: tuple[str, ...], box: str) -> Iterator[Suggestion]:
     for target in targets:
         try:
             model = read_model(Path(target))
-            report = report_on(wish_for(target), box)
         except StokerError:
             continue
         if not model.is_draft_head:
-            yield suggest_model(target, model, report, *_reach(report))
+            yield _suggest(target, model, box)
+
+
+def _suggest(target: str, model: Model, box: str) -> Suggestion:
+    wish = wish_for(target)
+    try:
+        report = report_on(wish, box)
+    except StokerError as problem:
+        return suggest_refused(wish.name, target, model, _say(problem))
+    return suggest_model(target, model, report, *_reach(report))
 
 
 def wish_for(target: str) -> Wish:
@@ -54,7 +62,11 @@ def _reach(report: Report) -> tuple[Reach, str]:
     try:
         bind_plan(report)
     except StokerError as problem:
-        return "blocked", " ".join(f"{part}." for part in (problem.what, problem.why, problem.next_step) if part)
+        return "blocked", _say(problem)
     if report.budget is not None and report.budget.fits_now is False:
         return "waits", "it starts once as much memory is free"
     return "now", ""
+
+
+def _say(problem: StokerError) -> str:
+    return " ".join(f"{part}." for part in (problem.what, problem.why, problem.next_step) if part)

@@ -63,6 +63,15 @@ def suggest_model(target: str, model: Model, report: Report, reach: Reach, obsta
     )  # fmt: skip
 
 
+def suggest_refused(service: str, target: str, model: Model, obstacle: str) -> Suggestion:
+    """Returns what is to be said of a model that lies here and that no plan can be made for."""
+    because = (f"its weights take {say_bytes(model.file_bytes)}",)
+    return Suggestion(
+        service=service, target=target, reach="blocked", engine="", quantisation=model.quantisation or "",
+        parameters=model.parameters, need_bytes=None, speed=None, limit_tok_s=None, because=because, obstacle=obstacle,
+    )  # fmt: skip
+
+
 def _say_speed(speed: SpeedView | None) -> Iterator[str]:
     if speed is None:
         yield "how fast is not known: the bandwidth of this machine's memory is not in the list"

@@ -14,7 +14,7 @@ function consequence(deed, card) {
   if (deed === "stop") return `Requests that run may end first; then its memory (${bytes(card.held_bytes)}) comes back.`;
   if (deed === "restart") return `Requests that run may end first; then it starts again by the same plan.${again}`;
   if (deed === "rollback") return `It goes back to the plan by which it was READY before; what runs by this one stops.${again}`;
-  if (deed === "switch") return `This stops ${card.goes.join(" and ") || "what leaves it no room"}.${again}`;
+  if (deed === "switch") return `This stops ${[...card.goes, card.is_new && "what else leaves it no room"].filter(Boolean).join(" and ")}.${again}`;
   return "";
 }
 

@@ -12,6 +12,15 @@ const place = document.getElementById("main"), stale = document.getElementById("
 let view = null, looksOn = false, lostAt = 0, hasNews = false;
 const feed = new Feed({ onChange: take, onLost: lose, onRefused: begin });
 
+// Addresses are typed and passed on by people: one that is not well formed names nothing that exists.
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
 function take() {
   const isFirst = !hasNews;
   [lostAt, hasNews] = [0, true];
@@ -37,7 +46,7 @@ function route() {
   if (!hasNews) return;
   view?.close();
   const [, kind, name, tab] = location.hash.split("/");
-  view = kind === "service" && name ? serviceView(place, decodeURIComponent(name), tab, { looksOn }) : nowView(place, { looksOn });
+  view = kind === "service" && name ? serviceView(place, decoded(name), tab, { looksOn }) : nowView(place, { looksOn });
   update();
 }
 
