@@ -33,6 +33,10 @@ from stoker.supervise.supervisor import Supervisor
 VERDICT_S = 5.0  # how old may be what is known of verifications, which lie on a disk
 
 
+# What a resting service's card is made of, but for what only a start changes.
+Said = tuple[object, ...]
+
+
 class Verdict(NamedTuple):
     """What was found out about a service the last time, by its number in the store, and as it is shown by that plan."""
 
@@ -57,6 +61,7 @@ class Board:
         self._exporter, self._serving, self._paces = exporter, serving, paces
         self._verdicts: Mapping[str, Verdict] = {}
         self._verdicts_at = float("-inf")
+        self._resting: dict[str, tuple[Said, Card]] = {}  # of 500 services nearly all rest, and their cards stay as they are
 
     async def look(self, status: StatusView) -> Shown:
         """Returns everything that is shown now; `status` is what the daemon says of itself and its services."""
@@ -66,6 +71,8 @@ class Board:
         by_name = {one.name: one for one in watched.services}
         engines = {one.service: one for one in self._exporter.engines}
         self._paces.forget_all_but(owners)
+        for gone in self._resting.keys() - owners.keys():
+            del self._resting[gone]
         for name, owner in owners.items():
             self._paces.take(name, owner.service.launch, engines.get(name), self._serving.in_flight(name))
         switch = self._supervisor.switcher.view
@@ -82,17 +89,34 @@ class Board:
             self._verdicts = await asyncio.to_thread(_read_verdicts, self._database, plans, self._verdicts)
 
     def _card(self, owner: ServiceOwner, room: Room, watched: WatchedService | None, switch: SwitchView | None) -> Card:
+        name, (goes, no_room) = owner.plan.service, _room_for(owner, room)
+        verdict = self._verdicts.get(name)
+        said = (owner.service, owner.plan, goes, no_room, _switching(switch), verdict, self._serving.waiting(name))
+        before, card = self._resting.get(name, (None, None))
+        if card is not None and said == before:
+            return card  # nothing happened to it since the last look
+        card = self._make_card(owner, goes, no_room, watched, switch)
+        if owner.is_busy or self._serving.in_flight(name):
+            self._resting.pop(name, None)
+        else:
+            self._resting[name] = said, card
+        return card
+
+    def _make_card(
+        self, owner: ServiceOwner, goes: tuple[str, ...] | None, no_room: str, watched: WatchedService | None,
+        switch: SwitchView | None,
+    ) -> Card:  # fmt: skip
         name, view = owner.plan.service, owner.view()
-        goes, no_room = _room_for(owner, room)
         former = [plan for plan in owner.good if plan.plan_id != owner.plan.plan_id]
         standing = Standing(view.state, owner.is_busy, goes, no_room, _switching(switch), bool(former), owner.is_foreign)
         holding = owner.holding(by_last_look=True)
         pace = self._paces.pace(name, self._serving.waiting(name), self._serving.in_flight(name), watched)
+        verdict = self._verdicts.get(name)
         return card_of(
             view, deeds_of(standing), pace, revision=owner.plan.revision, expected_s=self._history.expected_s(name),
             need_bytes=owner.need_for(owner.plan), held_bytes=holding.held_bytes, coming_bytes=holding.coming_bytes,
             goes=goes or (), has_room=None if goes is None and not no_room else not goes and not no_room,
-            verdict=verdict.of(view.plan_id) if (verdict := self._verdicts.get(name)) else None,
+            verdict=verdict.of(view.plan_id) if verdict else None,
         )  # fmt: skip
 
     def _new(self, switch: SwitchView | None) -> Iterator[Card]:

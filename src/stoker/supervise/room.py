@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from stoker.errors import Refused
 from stoker.plan.room import Claim, to_stop
@@ -25,19 +26,31 @@ class Room:
     def who_goes(self, plan: Plan) -> tuple[str, ...]:
         """Returns the services that have to stop for a plan; raises Refused where not even that makes room."""
         own = self._owners.get(plan.service)
-        others = {name: owner for name, owner in self._busy.items() if name != plan.service}
-        group = [name for name, owner in others.items() if shares_group(plan, owner)]
-        alone = {
-            name: owner for name, owner in others.items() if name not in group and owner.service.state is not State.WEDGED
-        }
-        leaving = [name for name, owner in alone.items() if owner.is_leaving]
-        goes = (*group, *leaving, *([plan.service] if plan.service in self._busy else []))
-        stays = {name: self._held[name] for name in alone if name not in leaving}
         need_bytes = (own.need_for(plan) if own else plan.memory_need_bytes) + self._floor_bytes
-        more = to_stop(need_bytes, self._free_bytes(goes, stays), [Claim(name, sum(one)) for name, one in stays.items()])
+        # What rests and has no group finds the same room as all others that do: of 500 services nearly all.
+        is_plain = plan.group is None and plan.service not in self._busy
+        group, free_bytes, claims = self._for_others if is_plain else self._for(plan)
+        more = to_stop(need_bytes, free_bytes, claims)
         if more is None:
             raise self._refusal(plan, need_bytes)
         return (*group, *more)
+
+    @cached_property
+    def _for_others(self) -> tuple[tuple[str, ...], int, list[Claim]]:
+        return self._for(None)
+
+    def _for(self, plan: Plan | None) -> tuple[tuple[str, ...], int, list[Claim]]:
+        """Returns who goes in any case, what is free then, and who stays; without a plan for whatever is not here yet."""
+        own = plan.service if plan is not None else ""
+        others = {name: owner for name, owner in self._busy.items() if name != own}
+        group = tuple(name for name, owner in others.items() if plan is not None and shares_group(plan, owner))
+        leaving = [name for name, owner in others.items() if name not in group and owner.is_leaving]
+        goes = (*group, *leaving, *([own] if own in self._busy else []))
+        stays = {
+            name: self._held[name] for name, owner in others.items()
+            if name not in goes and owner.service.state is not State.WEDGED
+        }  # fmt: skip
+        return group, self._free_bytes(goes, stays), [Claim(name, sum(one)) for name, one in stays.items()]
 
     def _free_bytes(self, goes: tuple[str, ...], stays: Mapping[str, Holding]) -> int:
         back_bytes = sum(self._held[name].held_bytes for name in goes)
