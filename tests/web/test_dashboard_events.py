@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +17,7 @@ from browser import CHROMIUM, Page, chromium
 from dashboard_page import ENTER, is_clean, log_in, reads, sees, visit
 from home import Home, wait_for
 from stoker.config import demo_model
-from stoker.records import GIB, State
+from stoker.records import GIB, MIB, State
 
 pytestmark = pytest.mark.elsewhere(bool(CHROMIUM), "Chromium")
 TABLE = '[service.{name}]\nmodel = "{model}"\ngroup = "{group}"\ngate = []\nreasoning = "off"\n'
@@ -26,17 +29,20 @@ def of(service: str, what: str = "") -> str:
 
 
 @contextmanager
-def left_in_shared_memory(count_bytes: int) -> Iterator[None]:
-    """Holds memory as what a crashed engine leaves in /dev/shm does: it belongs to no process's own."""
-    descriptor = os.memfd_create("left")
-    try:
-        os.truncate(descriptor, count_bytes)
-        with mmap.mmap(descriptor, count_bytes) as held:
-            for place in range(0, count_bytes, mmap.PAGESIZE):
-                held[place] = 1
-        yield
-    finally:
-        os.close(descriptor)
+def held_by_nobody(folder: Path, count_bytes: int) -> Iterator[bool]:
+    """Holds memory that no process seems to have, as a driver does after an engine's end; False where that is not allowed."""
+    with (folder / "held").open("w+b") as file:
+        os.posix_fallocate(file.fileno(), 0, count_bytes)
+        with mmap.mmap(file.fileno(), count_bytes) as held:
+            place = ctypes.c_char.from_buffer(held)
+            yield ctypes.CDLL(None).mlock(ctypes.byref(place), ctypes.c_size_t(count_bytes)) == 0
+            del place
+
+
+def may_lock() -> bool:
+    """Tells whether this user may lock memory: root may, others a few MiB."""
+    with tempfile.TemporaryDirectory() as folder, held_by_nobody(Path(folder), 64 * MIB) as is_held:
+        return is_held
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +72,10 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     assert home.end() == {}
 
 
+@pytest.mark.elsewhere(may_lock(), "the right to lock memory")
 def test_of_two_who_switch_at_once_one_is_told_and_both_see_it_settle(stage: Home, page: Page, other: Page) -> None:
     switch = of("two", "[data-deed=switch]")
-    with left_in_shared_memory(GIB):  # so that the memory of `one` is not back when it has ended
+    with held_by_nobody(stage.folder, 2 * GIB):  # so that the memory of `one` is not back when it has ended
         for person in (page, other):
             log_in(person, stage)
             sees(person, "that it may be switched to", f"document.querySelector({switch!r}).ariaDisabled === 'false'")
