@@ -30,7 +30,7 @@ def of(service: str, what: str = "") -> str:
 
 @contextmanager
 def held_by_nobody(folder: Path, count_bytes: int) -> Iterator[bool]:
-    """Holds memory that no process seems to have, as a driver does after an engine ended; False where that is not allowed."""
+    """Holds memory that no process seems to have, as a driver does when an engine ended; False where that is refused."""
     with (folder / "held").open("w+b") as file:
         os.posix_fallocate(file.fileno(), 0, count_bytes)
         with mmap.mmap(file.fileno(), count_bytes) as held:
