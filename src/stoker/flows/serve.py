@@ -183,6 +183,7 @@ async def _live(
         lasting = (control.keep_default(), control.fixes.run(), menu.run(), identity.run(), watching.run())
         looking = [tasks.create_task(one) for one in lasting]
         on_demand.open(tasks)
+        control.proving.open(tasks)
         await door.open(servers, tasks)
         gc.freeze()  # what is there by now stays; looking through it again and again would hold every stream up
         gc.set_threshold(*GC_THRESHOLDS)
@@ -195,6 +196,7 @@ async def _live(
             server.close()
         door.close_idle()
         on_demand.close()
+        control.proving.close()
         for task in looking:
             task.cancel()
         await supervisor.pause("the daemon was told to stop; it comes back with the next one")
