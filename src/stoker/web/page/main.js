@@ -12,7 +12,7 @@ import { serviceView } from "./service.js";
 import { verifyView } from "./verify.js";
 
 const place = document.getElementById("main"), stale = document.getElementById("stale"), logout = document.getElementById("logout");
-const VIEWS = { service: serviceView, verify: verifyView, bench: benchView, clients: clientsView };
+const VIEWS = { __proto__: null, service: serviceView, verify: verifyView, bench: benchView, clients: clientsView };
 const views = document.getElementById("views");
 let view = null, looksOn = false, lostAt = 0, hasNews = false;
 const feed = new Feed({ onChange: take, onLost: lose, onRefused: begin });
