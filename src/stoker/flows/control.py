@@ -80,11 +80,14 @@ class Control:
 
     def status(self) -> StatusView:
         """Returns everything that `stoker status` shows, with what the engines held when they were last looked at."""
+        return self._status(self._supervisor.views())
+
+    def _status(self, services: tuple[ServiceView, ...]) -> StatusView:
         me = psutil.Process()
         return StatusView(
             gateway=GatewayView(f"{self.url}/v1", str(self._paths.key_file)),
             daemon=DaemonView(True, me.pid, self._begun, __version__, me.memory_info().rss),
-            services=self._supervisor.views(),
+            services=services,
             idle=self._idle.look(),
             run=self._idle.read_run(),
             doors=self._menu.views(),
@@ -92,7 +95,7 @@ class Control:
 
     async def show(self) -> Shown:
         """Returns what the dashboard shows."""
-        return msgspec.structs.replace(await self._board().look(self.status()), fix=self.fixes.last)
+        return msgspec.structs.replace(await self._board().look(self._status(())), fix=self.fixes.last)
 
     async def plan(self, wish: Wish) -> Plan:
         """Returns the plan of a wish; raises Refused where it cannot work, or its model's name is taken."""

@@ -12,10 +12,19 @@ import { serviceView } from "./service.js";
 import { verifyView } from "./verify.js";
 
 const place = document.getElementById("main"), stale = document.getElementById("stale"), logout = document.getElementById("logout");
-const VIEWS = { service: serviceView, verify: verifyView, bench: benchView, clients: clientsView };
+const VIEWS = { __proto__: null, service: serviceView, verify: verifyView, bench: benchView, clients: clientsView };
 const views = document.getElementById("views");
 let view = null, looksOn = false, lostAt = 0, hasNews = false;
 const feed = new Feed({ onChange: take, onLost: lose, onRefused: begin });
+
+// Addresses are typed and passed on by people: one that is not well formed names nothing that exists.
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
 
 function take() {
   const isFirst = !hasNews;
@@ -41,7 +50,7 @@ function update() {
 function route() {
   if (!hasNews) return;
   view?.close();
-  const [, kind, name, tab] = location.hash.split("/").map(decodeURIComponent), open = VIEWS[kind];
+  const [, kind, name, tab] = location.hash.split("/").map(decoded), open = VIEWS[kind];
   const now = kind === "service" || !open ? "" : kind;
   for (const link of views.children) {
     if (link.dataset.view === now) link.setAttribute("aria-current", "page");

@@ -24,7 +24,7 @@ function general(pieces) {
 }
 
 export function nowView(place, { looksOn }) {
-  const memory = memoryBar(), first = firstVisit();
+  const memory = memoryBar(), first = firstVisit(looksOn);
   const said = h("p", { class: "said", role: "status" }), grid = h("div", { class: "grid" });
   place.replaceChildren(h("h1", { class: "hidden" }, "Services"), first.whole, said, grid, memory.whole);
   const known = new Map();
