@@ -21,14 +21,14 @@ const change = (one) => [h("code", {}, one.name), value(one.here), h("span", { c
 
 function beside(title, other, none, same) {
   const body = !other ? h("p", {}, none) : other.changes.length ? table(["What", "Now", "Then", "Why"], other.changes.map(change), title) : h("p", {}, same);
-  return [h("h3", {}, other ? `${title} (plan ${other.plan_id.slice(0, 8)})` : title), body];
+  return [h("h2", {}, other ? `${title} (plan ${other.plan_id.slice(0, 8)})` : title), body];
 }
 
 const rate = (value) => `${number(value)} tokens / s`;
 
 // The limit, what is expected and what was measured, as bars of one scale.
 function speed({ speed: view, no_speed: why }, pace, run) {
-  const title = h("h3", {}, "Speed of one request"), last = run && h("p", {}, "The last benchmark of it: ", h("a", { href: `#/bench/${run.id}` }, `run ${run.id}`));
+  const title = h("h2", {}, "Speed of one request"), last = run && h("p", {}, "The last benchmark of it: ", h("a", { href: `#/bench/${run.id}` }, `run ${run.id}`));
   if (!view) return [title, h("p", {}, `Not predicted: ${why}.`), pace && h("p", {}, `Now: ${rate(pace)}.`), last];
   const { expected, measured } = view, bars = [["Limit by the memory's bandwidth", view.limit_tok_s, ""]];
   if (expected) bars.push(["Predicted", expected.decode_tok_s, `${number(expected.low_tok_s)} to ${number(expected.high_tok_s)} four times in five`]);
@@ -50,7 +50,7 @@ export function planTab(place, name) {
     ...beside("What a start would change now", view.next, view.no_next, "Nothing: stoker.toml gives the same plan."),
     ...beside("What a roll back would change", view.former, "It was never READY by another plan.", "Nothing."),
     ...speed(view, pace, known.find((one) => one.service === name)),
-    h("h3", {}, "Settings"), table(["Setting", "Value", "Why"], view.plan.settings.map(setting), "Settings")];
+    h("h2", {}, "Settings"), table(["Setting", "Value", "Why"], view.plan.settings.map(setting), "Settings")];
   runs.then((known) => fill(place, service(name, "plans"), (view) => draw(view, known)));
   return { update: (card) => { pace = card.pace.tokens_per_s; } };
 }
