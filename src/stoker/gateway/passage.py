@@ -36,6 +36,7 @@ class Passage(asyncio.Protocol):
         self._body = body
         self._chunks = body if as_it_comes and isinstance(body, ChunkedBody) else None
         self._take = body.feed if as_it_comes else body.decode
+        self._is_plain = False  # a whole chunk may go on as it is
         self._write = write
         self.is_stream = is_stream
         self._on_end, self._on_broken, self._on_lost = on_end, on_broken, on_lost
@@ -50,15 +51,13 @@ class Passage(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Passes on what came, in one write."""
         self.moved = True
-        self._keep(data if len(data) <= TAIL_PIECE_BYTES else data[-TAIL_PIECE_BYTES:])
-        chunks = self._chunks
         # One event as an engine writes it is most of all that ever comes. Spelled out, since a call costs as much as this.
-        if (
-            chunks is not None and chunks.is_between and self.first_at is not None
-            and data.startswith(size_line(len(data))) and data.endswith(CRLF)
-        ):  # fmt: skip
+        size = len(data)
+        if self._is_plain and size <= TAIL_PIECE_BYTES and data.startswith(size_line(size)) and data.endswith(CRLF):
             self._write(data)
+            self._keep(data)
         else:
+            self._keep(data[-TAIL_PIECE_BYTES:])
             self._pass(data)
 
     def _pass(self, data: bytes) -> None:
@@ -71,6 +70,8 @@ class Passage(asyncio.Protocol):
         except BrokenFraming as problem:
             self._on_broken(problem)
         else:
+            chunks = self._chunks
+            self._is_plain = chunks is not None and chunks.is_between and self.first_at is not None
             if self._body.done:
                 self._on_end()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 from collections import defaultdict
 from itertools import takewhile
@@ -19,6 +20,8 @@ REUSE_LIMIT_S = 2.0
 # Not one by one, nor many at once: each takes 0.1 ms to close, for which streams wait.
 SWEEP_PAUSE_S = 0.02
 WRITE_BUFFER_BYTES = 64 * 1024
+# So many who had to wait for a connection, each so soon after another, are a crowd, whose next ones find some ready.
+CROWD, CROWD_S, MOST_DOUBLINGS = 8, 0.1, 4
 Address = tuple[str, int]
 
 
@@ -37,11 +40,14 @@ class EngineConnection(asyncio.Protocol):
         self.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._look.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
-    def ask(self, asker: asyncio.Protocol, *pieces: bytes | bytearray) -> None:
+    def ask(self, asker: asyncio.Protocol, head: bytes, body: bytes | bytearray) -> None:
         """Sends a request; what comes from now on is told to `asker`, without a step between."""
         self.transport.set_protocol(asker)
-        for piece in pieces:
-            self.transport.write(piece)
+        if len(body) < WRITE_BUFFER_BYTES:
+            self.transport.write(head + body)
+        else:
+            self.transport.write(head)
+            self.transport.write(body)
 
     def data_received(self, data: bytes) -> None:
         """An engine that speaks unasked is not spoken to any more."""
@@ -75,6 +81,14 @@ class EngineConnection(asyncio.Protocol):
         self.transport.abort()
 
 
+class Crowd:
+    """Those who had to wait for a connection to one engine: how many, when the last one came, and who opens some ahead."""
+
+    size = 0
+    came_at = -math.inf
+    task: asyncio.Task[None] | None = None
+
+
 class Pool:
     """The connections that are kept for a next request."""
 
@@ -83,6 +97,7 @@ class Pool:
         # In the order in which they were given back: the last one is used next, the first one has waited longest.
         self._idle: defaultdict[Address, dict[EngineConnection, None]] = defaultdict(dict)
         self._timer: asyncio.TimerHandle | None = None
+        self._crowds: defaultdict[Address, Crowd] = defaultdict(Crowd)
 
     def take(self, endpoint: Endpoint) -> EngineConnection | None:
         """Returns the connection that was used last, if it may still be used."""
@@ -97,12 +112,31 @@ class Pool:
     async def connect(self, endpoint: Endpoint) -> EngineConnection:
         """Opens a connection; raises OSError after a second failure. Nothing was sent, so none is done twice."""
         address = (endpoint.host, endpoint.port)
+        if endpoint.reuses_connections:
+            self._prepare(address)
         for _ in range(CONNECT_TRIES - 1):
             try:
                 return await self._open(address)
             except OSError:
                 continue
         return await self._open(address)
+
+    def _prepare(self, address: Address) -> None:
+        """Opens more connections than are asked for to a crowd's engine, twice as many each time that they are used up."""
+        crowd, now = self._crowds[address], self._loop.time()
+        crowd.size = crowd.size + 1 if now - crowd.came_at < CROWD_S else 1
+        crowd.came_at = now
+        if crowd.size >= CROWD and crowd.task is None:
+            crowd.task = self._loop.create_task(self._open_spare(address, crowd))
+
+    async def _open_spare(self, address: Address, crowd: Crowd) -> None:
+        try:
+            for _ in range(2 ** min(crowd.size - CROWD, MOST_DOUBLINGS)):
+                self.keep(await self._open(address))
+        except OSError:
+            pass  # whoever asks next is told
+        finally:
+            crowd.task = None
 
     async def _open(self, address: Address) -> EngineConnection:
         async with asyncio.timeout(CONNECT_LIMIT_S):
@@ -132,6 +166,9 @@ class Pool:
 
     def close(self) -> None:
         """Closes all that are kept."""
+        for crowd in self._crowds.values():
+            if crowd.task is not None:
+                crowd.task.cancel()
         for idle in self._idle.values():
             for connection in idle:
                 connection.close()
