@@ -25,6 +25,12 @@ class Passage(asyncio.Protocol):
     of any other body, on the event loop's clock; `is_stream` tells which.
     """
 
+    # A chunk comes long after the one before: what it needs lies in as few places of memory as can be.
+    __slots__ = (
+        "_body", "_chunks", "_is_plain", "_keep", "_on_broken", "_on_end", "_on_lost", "_pieces", "_take", "_write",
+        "first_at", "is_stream", "moved", "opening",
+    )  # fmt: skip
+
     def __init__(
         self, body: Body, write: Callable[[bytes], None], as_it_comes: bool, is_stream: bool, *,
         on_end: Callable[[], None], on_broken: Callable[[BrokenFraming], None],
@@ -82,6 +88,8 @@ class Passage(asyncio.Protocol):
 
 class Tunnel(Passage):
     """Both ways of a connection that has switched to another protocol; `hold` stops the client while the engine is full."""
+
+    __slots__ = ("_hold",)
 
     def __init__(
         self, hold: Callable[[bool], None], write: Callable[[bytes], None], on_lost: Callable[[Exception | None], None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import select
 from collections import defaultdict
 from itertools import takewhile
@@ -20,8 +19,6 @@ REUSE_LIMIT_S = 2.0
 # Not one by one, nor many at once: each takes 0.1 ms to close, for which streams wait.
 SWEEP_PAUSE_S = 0.02
 WRITE_BUFFER_BYTES = 64 * 1024
-# So many who had to wait for a connection, each so soon after another, are a crowd, whose next ones find some ready.
-CROWD, CROWD_S, MOST_DOUBLINGS = 8, 0.1, 4
 Address = tuple[str, int]
 
 
@@ -81,14 +78,6 @@ class EngineConnection(asyncio.Protocol):
         self.transport.abort()
 
 
-class Crowd:
-    """Those who had to wait for a connection to one engine: how many, when the last one came, and who opens some ahead."""
-
-    size = 0
-    came_at = -math.inf
-    task: asyncio.Task[None] | None = None
-
-
 class Pool:
     """The connections that are kept for a next request."""
 
@@ -97,7 +86,7 @@ class Pool:
         # In the order in which they were given back: the last one is used next, the first one has waited longest.
         self._idle: defaultdict[Address, dict[EngineConnection, None]] = defaultdict(dict)
         self._timer: asyncio.TimerHandle | None = None
-        self._crowds: defaultdict[Address, Crowd] = defaultdict(Crowd)
+        self._prepared: dict[Address, asyncio.Task[None]] = {}
 
     def take(self, endpoint: Endpoint) -> EngineConnection | None:
         """Returns the connection that was used last, if it may still be used."""
@@ -112,8 +101,6 @@ class Pool:
     async def connect(self, endpoint: Endpoint) -> EngineConnection:
         """Opens a connection; raises OSError after a second failure. Nothing was sent, so none is done twice."""
         address = (endpoint.host, endpoint.port)
-        if endpoint.reuses_connections:
-            self._prepare(address)
         for _ in range(CONNECT_TRIES - 1):
             try:
                 return await self._open(address)
@@ -121,22 +108,20 @@ class Pool:
                 continue
         return await self._open(address)
 
-    def _prepare(self, address: Address) -> None:
-        """Opens more connections than are asked for to a crowd's engine, twice as many each time that they are used up."""
-        crowd, now = self._crowds[address], self._loop.time()
-        crowd.size = crowd.size + 1 if now - crowd.came_at < CROWD_S else 1
-        crowd.came_at = now
-        if crowd.size >= CROWD and crowd.task is None:
-            crowd.task = self._loop.create_task(self._open_spare(address, crowd))
+    def prepare(self, endpoint: Endpoint, count: int) -> None:
+        """Opens so many connections ahead, one after another, beside those who wait for theirs."""
+        address = (endpoint.host, endpoint.port)
+        if count and endpoint.reuses_connections and address not in self._prepared:
+            self._prepared[address] = self._loop.create_task(self._open_ahead(address, count))
 
-    async def _open_spare(self, address: Address, crowd: Crowd) -> None:
+    async def _open_ahead(self, address: Address, count: int) -> None:
         try:
-            for _ in range(2 ** min(crowd.size - CROWD, MOST_DOUBLINGS)):
+            for _ in range(count):
                 self.keep(await self._open(address))
         except OSError:
-            pass  # whoever asks next is told
+            pass  # who asks next tries it, and is told
         finally:
-            crowd.task = None
+            del self._prepared[address]
 
     async def _open(self, address: Address) -> EngineConnection:
         async with asyncio.timeout(CONNECT_LIMIT_S):
@@ -166,9 +151,8 @@ class Pool:
 
     def close(self) -> None:
         """Closes all that are kept."""
-        for crowd in self._crowds.values():
-            if crowd.task is not None:
-                crowd.task.cancel()
+        for task in self._prepared.values():
+            task.cancel()
         for idle in self._idle.values():
             for connection in idle:
                 connection.close()

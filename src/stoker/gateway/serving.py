@@ -38,6 +38,8 @@ from stoker.gateway.way import Way
 from stoker.records import Endpoint
 
 OK = 200
+# Where many are under way, one more for each eighth is opened before it is asked for: the next first tokens need not wait.
+CROWD, MOST_PREPARED = 8, 16
 Spawn = Callable[[Coroutine[None, None, None], Exchange], None]
 
 
@@ -240,6 +242,8 @@ class Serving:
         self._relays[endpoint.service].add(relay)
         if not relay.begin():
             self._spawn(relay.run(), carried)
+            under_way = len(self._relays[endpoint.service])
+            self._pool.prepare(endpoint, min(under_way // CROWD, MOST_PREPARED))
 
     def _way_to(self, endpoint: Endpoint) -> Way:
         way = self._ways.get(endpoint.service)
