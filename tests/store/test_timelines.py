@@ -14,7 +14,7 @@ from stoker.records import SavedService, Service, Stage, Start, State, Timeline
 from stoker.store.last_rows import KEPT
 from stoker.store.migrations import MIGRATIONS
 from stoker.store.services import ServiceStore, read_saved
-from stoker.store.timelines import TimelineStore, read_services, read_starts
+from stoker.store.timelines import TimelineStore, read_recent, read_services, read_starts
 from support import fails, make_plan
 
 
@@ -54,6 +54,14 @@ def test_the_services_are_named_the_last_started_first(store: TimelineStore, fil
     for service in ("a", "b", "a", "c", "b"):
         store.write(make_start(5.0, service))
     assert read_services(file) == ["b", "c", "a"]
+
+
+def test_the_last_starts_of_all_are_read_at_once_the_oldest_first(store: TimelineStore, file: Path) -> None:
+    for total_s in (10.0, 20.0, 30.0):
+        store.write(make_start(total_s))
+        store.write(make_start(total_s, "large"))
+    found = [(start.service, start.timeline.total_s) for start in read_recent(file, 2)]
+    assert found == [("small", 20.0), ("large", 20.0), ("small", 30.0), ("large", 30.0)]
 
 
 def test_a_forgotten_service_has_no_starts(store: TimelineStore, file: Path) -> None:

@@ -15,7 +15,9 @@ from stoker.store.last_rows import KEPT
 from stoker.store.verifications import (
     MOST_EXCHANGES,
     VerificationStore,
+    read_last_ids,
     read_passed,
+    read_verification,
     read_verifications,
     read_verified,
 )
@@ -73,6 +75,21 @@ def test_the_last_comes_first_and_old_ones_are_forgotten(store: VerificationStor
     assert begun == [float(number) for number in reversed(range(3, KEPT + 3))]
     assert len(read_verifications(file, "coder", most=1)) == 1
     assert read_verified(file) == ["coder", "other"]
+
+
+def test_a_new_verification_has_another_number(store: VerificationStore, file: Path) -> None:
+    store.write(make_kept(begun=1.0))
+    store.write(make_kept(service="other"))
+    before = read_last_ids(file)
+    store.write(make_kept(begun=2.0))
+    after = read_last_ids(file)
+    assert before.keys() == {"coder", "other"}
+    assert [name for name in before if after[name] == before[name]] == ["other"]
+    kept = read_verification(file, after["coder"])
+    assert kept is not None
+    assert kept.verification.begun == 2.0
+    store.forget("coder")
+    assert read_verification(file, after["coder"]) is None
 
 
 def test_a_forgotten_service_has_none(store: VerificationStore, file: Path) -> None:

@@ -95,13 +95,18 @@ def test_of_two_who_switch_at_once_one_is_told_and_both_see_it_settle(stage: Hom
     assert is_clean(page, stage)
 
 
+def kill_engine(home: Home, name: str) -> None:
+    """Kills the engine of a service and waits until it is started again."""
+    before = home.service(name).restarts
+    os.kill(home.await_state(name, State.READY).pid or 0, signal.SIGKILL)
+    wait_for("a restart", lambda: home.service(name).restarts > before)
+
+
 def test_an_alert_appears_and_is_gone_with_what_it_was_about(stage: Home, page: Page) -> None:
     log_in(page, stage)
     stage.run("up", "frail")
-    for time in range(2):
-        before = stage.service("frail").restarts
-        os.kill(stage.await_state("frail", State.READY).pid or 0, signal.SIGKILL)
-        wait_for(f"restart {time}", lambda before=before: stage.service("frail").restarts > before)
+    for _ in range(2):
+        kill_engine(stage, "frail")
     sees(page, "the alert", f"document.querySelector({of('frail', '.alerts')!r}).textContent.includes('frail')")
     assert "restart" in reads(page, of("frail", ".alerts")).lower()
     stage.run("down", "frail", "--forget")

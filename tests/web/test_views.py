@@ -17,7 +17,7 @@ from stoker.config import demo_model
 from stoker.records import State
 
 pytestmark = pytest.mark.elsewhere(bool(CHROMIUM), "Chromium")
-DRAFTING, PLAIN = 'speculation = "draft"', 'speculation = "off"\nparallel = 2'
+DRAFTING, PLAIN = 'speculation = "draft"\nreasoning = "off"', 'speculation = "off"\nreasoning = "off"\nparallel = 2'
 PHONE, DESK = (390, 844), (1280, 900)
 CELL = ("--pp", "32", "--tg", "16", "--runs", "5", "--budget", "10s")
 

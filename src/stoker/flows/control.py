@@ -23,6 +23,7 @@ from stoker.flows.looking import Looking
 from stoker.flows.menu import Menu
 from stoker.flows.planning import find_wish, make_plan
 from stoker.flows.proving import Proving, view_matrix
+from stoker.flows.verify import choose_probes
 from stoker.flows.watching import Watching
 from stoker.plan.idle import ON_PURPOSE
 from stoker.records import (
@@ -217,9 +218,10 @@ class Control:
         """Returns what every probe found the last time that it was asked of every service."""
         return await asyncio.to_thread(view_matrix, self._paths, self._supervisor.views(), self.proving.view)
 
-    def prove(self, name: str, wish: ProveWish) -> ProvingView:
+    async def prove(self, name: str, wish: ProveWish) -> ProvingView:
         """Begins to verify a service, as `stoker verify` does."""
-        return self.proving.begin(self._supervisor.find(name).view(), wish)
+        probes = await asyncio.to_thread(choose_probes, (), (), wish.deep)  # it imports their files
+        return self.proving.begin(self._supervisor.find(name).view(), wish, probes)
 
     async def await_switch(self, seen: int, since: float, limit_s: float) -> SwitchView:
         """Returns the switch begun then (0: the last) once it has more steps than were seen; raises WrongUse without one."""

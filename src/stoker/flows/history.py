@@ -8,7 +8,8 @@ from collections import defaultdict, deque
 
 from stoker.errors import StokerError
 from stoker.records import Start
-from stoker.store.timelines import TimelineStore, read_services, read_starts
+from stoker.store.last_rows import KEPT
+from stoker.store.timelines import TimelineStore, read_recent
 
 LAST_STARTS = 5
 logger = logging.getLogger("stoker.daemon")
@@ -24,9 +25,8 @@ class History:
 
     def _load(self) -> None:
         try:
-            for service in read_services(self._store.file):
-                for start in reversed(read_starts(self._store.file, service)):
-                    self._take(start)
+            for start in read_recent(self._store.file, KEPT):
+                self._take(start)
         except StokerError as problem:  # then nothing is expected of them
             logger.warning("former starts cannot be read: %s", problem.why)
 

@@ -13,7 +13,7 @@ from stoker.box import clock_s
 from stoker.config import Paths
 from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.targets import target_of_service
-from stoker.flows.verify import DEEP_BUDGET_S, QUICK_BUDGET_S, choose_probes
+from stoker.flows.verify import DEEP_BUDGET_S, QUICK_BUDGET_S
 from stoker.probes import find, names
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.run import play_probes
@@ -51,7 +51,7 @@ class Proving:
             self._end(STOPPED, "nothing of it is kept")
         return self.view
 
-    def begin(self, service: ServiceView, wish: ProveWish) -> ProvingView:
+    def begin(self, service: ServiceView, wish: ProveWish, probes: list[Probe]) -> ProvingView:
         """Begins one; raises Refused where one is under way or the service does not answer, WrongUse for a foolish time."""
         if self.view is not None and self.view.outcome is None:
             raise Refused(f"{self.view.service} is being verified", next_step="wait until that is done, or stop it")
@@ -61,7 +61,6 @@ class Proving:
         budget_s = wish.budget_s or (DEEP_BUDGET_S if wish.deep else QUICK_BUDGET_S)
         if not 0 < budget_s <= MOST_BUDGET_S:
             raise WrongUse(f"{budget_s:g} s is no time to verify in", next_step=f"up to {MOST_BUDGET_S:.0f} s")
-        probes = choose_probes((), (), wish.deep)
         self.view = ProvingView(service.name, clock_s(), budget_s, len(probes))
         self._task = self._tasks.create_task(self._play(service, probes, budget_s))
         return self.view

@@ -27,7 +27,7 @@ def suggest(environment: Mapping[str, str], box: str = THIS) -> SuggestionsView:
     here = list(_suggest_here(targets[:MOST_READ], box))
     machine = read_box(box)
     memory = memory_of(machine)
-    elsewhere = ()
+    elsewhere: tuple[Suggestion, ...] = ()
     if memory is not None and memory.fitted:
         elsewhere = suggest_published(memory, int(machine.memory.total_bytes * USABLE_SHARE))
     return SuggestionsView((*rank(here)[:MOST_SHOWN], *elsewhere), len(targets), ORDER)

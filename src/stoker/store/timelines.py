@@ -34,6 +34,11 @@ class TimelineStore(LastRows):
 
 
 READ = "SELECT plan_id, saved FROM timelines WHERE service = ? ORDER BY id DESC LIMIT ?"
+RECENT = """
+SELECT service, plan_id, saved FROM
+    (SELECT *, row_number() OVER (PARTITION BY service ORDER BY id DESC) AS back FROM timelines)
+WHERE back <= ? ORDER BY id
+"""
 SERVICES = "SELECT service FROM timelines GROUP BY service ORDER BY max(id) DESC"
 
 
@@ -42,6 +47,15 @@ def read_starts(file: Path, service: str, most: int = KEPT) -> list[Start]:
     rows = read_rows(file, READ, (service, most))
     try:
         return [Start(service, plan_id, msgspec.json.decode(saved, type=Timeline)) for plan_id, saved in rows]
+    except msgspec.MsgspecError as problem:
+        raise broken(file, problem) from problem
+
+
+def read_recent(file: Path, most: int) -> list[Start]:
+    """Returns the last starts of all services, the oldest first: one question for however many there are."""
+    rows = read_rows(file, RECENT, (most,))
+    try:
+        return [Start(service, plan_id, msgspec.json.decode(saved, type=Timeline)) for service, plan_id, saved in rows]
     except msgspec.MsgspecError as problem:
         raise broken(file, problem) from problem
 

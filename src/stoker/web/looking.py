@@ -37,7 +37,7 @@ def looking_offers(control: Control) -> list[Offer]:
         return answer_json(await control.matrix())
 
     async def prove(request: Request) -> Response:
-        return answer_json(control.prove(request.path_params["name"], await read_body(request, ProveWish)))
+        return answer_json(await control.prove(request.path_params["name"], await read_body(request, ProveWish)))
 
     async def stop(request: Request) -> Response:
         return answer_json(control.proving.stop())

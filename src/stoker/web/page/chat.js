@@ -37,11 +37,9 @@ export function chatTab(place, name, { looksOn }) {
       timings = event.timings ?? timings;
       if (piece || delta.reasoning_content) { firstAt ||= performance.now(); tokens += 1; }
       text += piece;
-      if (piece) {
-        const isDrafted = mark(event.timings);
-        hasDrafts ||= isDrafted;
-        words.append(isDrafted ? h("span", { class: "drafted" }, piece) : piece);
-      }
+      const isDrafted = Boolean(piece || delta.reasoning_content) && mark(event.timings); // thoughts count too, and are not shown
+      hasDrafts ||= isDrafted && Boolean(piece);
+      if (piece) words.append(isDrafted ? h("span", { class: "drafted" }, piece) : piece);
       if (event.usage?.completion_tokens) tokens = event.usage.completion_tokens;
     }
     if (firstAt) say(told, measured(began, firstAt, tokens, timings) + (hasDrafts ? " (underlined)" : ""));
