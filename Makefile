@@ -70,7 +70,8 @@ bench-gateway: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.gateway.behaviour --write docs/measured/gateway.md
 
 # How truly `stoker bench` measures, beside the peers in TOOLS ("--tool llama-benchy=/opt/lb/bin/llama-benchy ..." and a
-# --tokenizer folder); nothing else should run meanwhile. Ours alone takes five minutes.
+# --tokenizer folder; --repeats 3 for the spread, --lanes 4 for four scenes at once where there are 16 cores); nothing else
+# should run meanwhile. Ours alone takes five minutes.
 TOOLS ?=
 bench-accuracy: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.bench_accuracy --write docs/measured/bench.md $(TOOLS)
