@@ -121,7 +121,7 @@ def test_what_is_silenced_is_told_to_nobody_and_shown_all_the_same(
     home.configure(f'{QUICK}webhooks = ["{address}/hook"]\n', gateway="port = 0\nidentity_check_s = 0.1")
     home.add_fake("other", tokens=3)
     home.run("up", "other")
-    assert "is not told of for" in home.run("alerts", "silence", "substituted-answers", "--for", "2h").stdout
+    assert "is not told of for 2 h" in home.run("alerts", "silence", "substituted-answers", "--for", "2h").stdout
     home.run("down", "other")
     home.run("down", "other", "--forget")
     lie(home)
