@@ -76,9 +76,11 @@ TOOLS ?=
 bench-accuracy: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.bench_accuracy --write docs/measured/bench.md $(TOOLS)
 
-# Tuning beside a sweep of everything, five seeds on code and on prose; nothing else should run meanwhile; 40 minutes.
+# Tuning beside a sweep of everything, five seeds on code and on prose; nothing else should run meanwhile; an hour, or with LANES=5
+# on ten quiet cores the fifth of it. RESUME=--resume goes on where it was.
+LANES ?= 1
 bench-tuning: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.tuning --write docs/measured/tuning.md
+	$(BIN)/python -m benchmarks.tuning --lanes $(LANES) $(RESUME) --write docs/measured/tuning.md
 
 # An hour of streams, departures and switches; nothing may be wrong, lost or leaked. MINUTES=3 for a try.
 MINUTES ?= 60

@@ -114,7 +114,7 @@ def test_wrong_use_is_told_before_anything_is_measured(
 
 def test_the_only_model_of_an_address_needs_no_name(home: Home, server: str) -> None:
     said = home.run("bench", "--url", server, "--pp", "128", "--tg", "8", "--runs", "1").stdout
-    assert said.startswith(f"{MODEL} at {server}/v1, 1 cells")
+    assert said.startswith(f"{MODEL} at {server}/v1, 1 cell\n")
 
 
 @pytest.mark.parametrize(
