@@ -146,7 +146,7 @@ def _work(load: Load, trouble: Trouble, at_s: float, chance: random.Random, engi
 def _ask(load: Load, trouble: Trouble, now_s: float, chance: random.Random, user: _User) -> bool:
     """Begins the next request, or waits for the next session; False where nobody asks now."""
     if now_s >= user.session_ends_s:
-        begins_s = _next_opening(load, now_s + chance.expovariate(1 / load.pause_s))
+        begins_s = next_opening(load, now_s + chance.expovariate(1 / load.pause_s))
         user.next_s, user.session_ends_s = begins_s, begins_s + chance.uniform(600, 3600)
         user.offset = chance.gauss(0, SESSION_SCATTER)
         works, shares = zip(*load.works, strict=True)
@@ -160,7 +160,8 @@ def _ask(load: Load, trouble: Trouble, now_s: float, chance: random.Random, user
     return True
 
 
-def _next_opening(load: Load, at_s: float) -> float:
+def next_opening(load: Load, at_s: float) -> float:
+    """Returns when somebody may ask next, from a time on."""
     while True:
         day, hour = divmod(at_s, DAY_S)
         is_open = load.weekends or day % 7 < 5

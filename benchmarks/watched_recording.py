@@ -1,10 +1,11 @@
-"""What a real engine counted while it drafted well, drafted nothing of use, and did other work; recorded, to be replayed.
+"""Records what a real engine counted while it drafted well, worse and in vain, did other work, and was started anew.
 
-    python -m benchmarks.watched_recording --write benchmarks/recorded
+    python -m benchmarks.watched_recording --write benchmarks/recorded --at-once 3
 
 llama.cpp with the bundled model and its draft, asked one request after the other and looked at after each, and now and then
-in between; in a replay each look stands for 15 s, so that hours of work take minutes to record, on a busy machine too. What
-is real is how much of the drafts is accepted, and how that scatters between requests; time is not.
+in between. `benchmarks/watched_replay.py` plays it, each look for 15 s, so that hours of work take minutes to record, and a
+busy machine records the same. What is real is how much of the drafts is accepted, how that scatters between requests, and
+that counters begin anew with an engine; time is not.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import httpx
 
@@ -27,37 +30,47 @@ from benchmarks.gateway.processes import ROOT, free_port, wait_for
 from stoker.config import demo_model
 from stoker.watch.engine_page import read_page
 from stoker.watch.reading import Asked, make_sample
-from stoker.watch.samples import EngineSample
 
 RECORDED = Path(__file__).parent / "recorded"
-FIELDS = ("running", "generated", "prompted", "drafted", "accepted", "steps")
-COUNTERS = FIELDS[1:]
-STANDS_FOR_S, IDLE_SHARE = 15.0, 0.2
-READY_LIMIT_S = 60.0
+COUNTERS = ("generated", "prompted", "drafted", "accepted", "steps")
+FIELDS = ("launch", *COUNTERS)
+USUAL, FREE = {"temperature": 0.6}, {"temperature": 1.3, "top_k": 0, "top_p": 1.0, "min_p": 0.0}  # how tokens are drawn
+IDLE_SHARE, READY_LIMIT_S, REPLY_LIMIT_S = 0.2, 60.0, 120.0
 TEXTS = ROOT / "src" / "stoker" / "bench" / "texts"
 DRAFT = Path(demo_model()).with_name("stoker-demo-draft-Q8_0.gguf")
+Row: TypeAlias = tuple[int | None, ...]
 
 
 class Work(NamedTuple):
-    """What is asked: pieces of a text to go on with, and how many tokens of answer."""
+    """What is asked: pieces of a text to go on with, how many tokens of answer, and whether any token may be drawn."""
 
     text: str
     prompt_letters: int
     answer: int
+    is_free: bool = False
 
 
-CODE, PROSE = Work("code.txt", 400, 44), Work("prose.txt", 60, 110)
+CODE, CHAT, PROSE = Work("code.txt", 400, 60), Work("chat.txt", 200, 60), Work("prose.txt", 60, 110)
 
 
 class Kind(NamedTuple):
-    """One recording: its work, whether the draft is of use, and how many looks."""
+    """One recording: its work, every which word of the draft means another (0: none), its looks, and after how many the
+    engine is started anew."""
 
     work: Work
-    is_useful: bool
     looks: int
+    spoilt: int = 0
+    launch_looks: int = sys.maxsize
 
 
-KINDS = {"usual": Kind(CODE, True, 700), "useless": Kind(CODE, False, 120), "other-work": Kind(PROSE, True, 120)}
+KINDS = {
+    "code": Kind(CODE, 720, launch_looks=360),
+    "chat": Kind(CHAT, 240),
+    "prose": Kind(PROSE, 240),
+    "free-prose": Kind(PROSE._replace(is_free=True), 160),
+    "code-worse": Kind(CODE, 160, spoilt=2),
+    "code-useless": Kind(CODE, 160, spoilt=1),
+}
 
 
 @contextmanager
@@ -86,81 +99,53 @@ def ask(client: httpx.Client, work: Work, text: str, chance: random.Random) -> N
     letters = int(work.prompt_letters * chance.uniform(0.6, 1.5))
     at = chance.randrange(len(text) - letters)
     body = {
-        "prompt": text[at : at + letters], "max_tokens": int(work.answer * chance.uniform(0.5, 1.6)), "temperature": 0.6,
-        "cache_prompt": False, "seed": chance.randrange(2**31),
+        "prompt": text[at : at + letters], "max_tokens": int(work.answer * chance.uniform(0.5, 1.6)),
+        "cache_prompt": False, "seed": chance.randrange(2**31), **(FREE if work.is_free else USUAL),
     }  # fmt: skip
     client.post("/v1/completions", json=body).raise_for_status()
 
 
-def record(kind: Kind) -> Iterator[tuple[int | None, ...]]:
+def record(kind: Kind) -> Iterator[Row]:
     """Yields what each look saw."""
     with tempfile.TemporaryDirectory() as folder:
         draft = DRAFT
-        if not kind.is_useful:
+        if kind.spoilt:
             from useless_drafts import write_useless_gguf  # beside the tests, which exchange it as well
 
-            draft = Path(folder) / "useless.gguf"
-            write_useless_gguf(DRAFT, draft)
+            draft = Path(folder) / "spoilt.gguf"
+            write_useless_gguf(DRAFT, draft, kind.spoilt)
         text, chance = (TEXTS / kind.work.text).read_text(), random.Random(kind.work.text)
-        with engine(draft) as url, httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
-            for _ in range(kind.looks):
-                if chance.random() > IDLE_SHARE:
-                    ask(client, kind.work, text, chance)
-                page = read_page("llamacpp", client.get("/metrics").content)
-                sample = make_sample(page.values, None, Asked(0.0, 1, 0, None), "")
-                yield tuple(getattr(sample, field) for field in FIELDS)
+        for launch, begins in enumerate(range(0, kind.looks, kind.launch_looks), 1):
+            looks = min(kind.launch_looks, kind.looks - begins)
+            yield from ((launch, *seen) for seen in _record_launch(draft, kind.work, text, looks, chance))
 
 
-def write(folder: Path) -> None:
-    """Records all kinds."""
-    folder.mkdir(exist_ok=True)
-    for name, kind in KINDS.items():
-        with (folder / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(itertools.chain([FIELDS], record(kind)))
+def _record_launch(draft: Path, work: Work, text: str, looks: int, chance: random.Random) -> Iterator[Row]:
+    with engine(draft) as url, httpx.Client(base_url=url, trust_env=False, timeout=REPLY_LIMIT_S) as client:
+        for _ in range(looks):
+            if chance.random() > IDLE_SHARE:
+                ask(client, work, text, chance)
+            page = read_page("llamacpp", client.get("/metrics").content)
+            sample = make_sample(page.values, None, Asked(0.0, 1, 0, None), "")
+            yield tuple(getattr(sample, field) for field in COUNTERS)
 
 
-def has_recordings() -> bool:
-    """Tells whether everything was recorded here."""
-    return all((RECORDED / f"{name}.csv").exists() for name in KINDS)
-
-
-def read(name: str) -> list[dict[str, int]]:
-    """Returns the looks of a recording."""
-    with (RECORDED / f"{name}.csv").open() as file:
-        return [{field: int(value) for field, value in row.items()} for row in csv.DictReader(file)]
-
-
-def play(first: str, then: str, is_other_launch: bool) -> Iterator[tuple[EngineSample, float | None]]:
-    """Yields the looks of one recording and of another after it, and the gauge that an engine would show of each interval.
-
-    Without another launch the counters of the second go on where those of the first ended.
-    """
-    base, before, gauge = dict.fromkeys(COUNTERS, 0), None, None
-    looks = [(1, one) for one in read(first)] + [(2 if is_other_launch else 1, one) for one in read(then)]
-    change = len(read(first))
-    for number, (launch, look) in enumerate(looks):
-        if number == change and before is not None and not is_other_launch:
-            base = {field: before[field] - look[field] for field in COUNTERS}
-        now = {field: look[field] + base[field] for field in COUNTERS}
-        is_new = before is None or (number == change and is_other_launch)
-        gauge = None if is_new else _rate(before, now, gauge)
-        before = now
-        at_s = number * STANDS_FOR_S
-        running = look["running"]
-        yield EngineSample(at_s, launch, running, running, 0, work=tuple(now.values()), **now), gauge
-
-
-def _rate(before: dict[str, int] | None, now: dict[str, int], gauge: float | None) -> float | None:
-    drafted = 0 if before is None else now["drafted"] - before["drafted"]
-    return gauge if before is None or drafted <= 0 else (now["accepted"] - before["accepted"]) / drafted
+def write(folder: Path, name: str) -> None:
+    """Records one kind."""
+    with (folder / f"{name}.csv").open("w", newline="", buffering=1) as file:
+        csv.writer(file, lineterminator="\n").writerows(itertools.chain([FIELDS], record(KINDS[name])))
 
 
 def main() -> None:
     """Records, which takes some minutes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, default=RECORDED)
+    parser.add_argument("--at-once", type=int, default=1, help="so many engines beside each other")
+    words = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
-    write(parser.parse_args().write)
+    words.write.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(words.at_once) as pool:
+        list(pool.map(write, repeat(words.write), KINDS))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Drafts that foresee nothing: the demo's own, whose words mean other words."""
+"""Drafts that foresee less or nothing: the demo's own, whose words mean other words."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ NAMED = ("embed_tokens.weight", "lm_head.weight")
 HALF = 2
 
 
-def write_useless_gguf(good: Path, useless: Path) -> None:
-    """Copies a GGUF with the halves of its vocabulary exchanged: it drafts as before, and always something else."""
+def write_useless_gguf(good: Path, useless: Path, each: int = 1) -> None:
+    """Copies a GGUF with the halves of its vocabulary exchanged: it drafts as before, and always something else.
+
+    With two, every second word is exchanged, and a part of its drafts is still accepted.
+    """
     shutil.copyfile(good, useless)
     changed = 0
     for tensor in GGUFReader(useless, "r+").tensors:
         if tensor.name in WORDS:
             rows = tensor.data
             half = len(rows) // HALF
-            first = rows[:half].copy()
-            rows[:half] = rows[half : half * HALF]
-            rows[half : half * HALF] = first
+            first = rows[:half:each].copy()
+            rows[:half:each] = rows[half : half * HALF : each]
+            rows[half : half * HALF : each] = first
             changed += 1
     assert changed, "the model has no words"
 

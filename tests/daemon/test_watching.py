@@ -121,7 +121,7 @@ def test_what_is_silenced_is_told_to_nobody_and_shown_all_the_same(
     home.configure(f'{QUICK}webhooks = ["{address}/hook"]\n', gateway="port = 0\nidentity_check_s = 0.1")
     home.add_fake("other", tokens=3)
     home.run("up", "other")
-    assert "is not told of for" in home.run("alerts", "silence", "substituted-answers", "--for", "2h").stdout
+    assert "is not told of for 2 h" in home.run("alerts", "silence", "substituted-answers", "--for", "2h").stdout
     home.run("down", "other")
     home.run("down", "other", "--forget")
     lie(home)
@@ -208,3 +208,37 @@ def test_metrics_that_cannot_be_used_are_said_and_watching_goes_on(home: Home, t
     file.write_text("llamacpp:tokens_predicted_total 2\n")
     wait_for("it to be over", lambda: all(not one.lost for one in home.daemon.watch().services))
     assert "a look failed" not in home.paths.daemon_log.read_text()
+
+
+PAGE = "llamacpp:tokens_predicted_total {}\nllamacpp:prompt_tokens_total {}\n"
+DRAFTS = "llamacpp:spec_decode_num_draft_tokens_total {}\nllamacpp:spec_decode_num_accepted_tokens_total {}\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "odd"),
+    [
+        (PAGE.format(3, 7), "went back"),
+        (PAGE.format(12, "NaN"), "not a number, vanished"),
+        (PAGE.format(12, 9).replace("prompt_tokens", "tokens_prompted"), "vanished"),
+        (PAGE.format(12, 9) + DRAFTS.format(5, 6), "impossible"),
+    ],
+    ids=["reset", "NaN", "renamed", "lies"],
+)
+def test_metrics_that_cannot_be_are_an_alert_that_stays_and_the_rest_is_watched(
+    home: Home, tmp_path: Path, page: str, odd: str
+) -> None:
+    file = tmp_path / "page"
+    file.write_text(PAGE.format(10, 8))
+    home.configure(QUICK)
+    home.add_fake("odd", metrics=str(file))
+    home.run("up", "odd")
+    wait_for("two looks", lambda: seen_services(home))
+    file.write_text(page)
+
+    def lasting() -> bool:
+        said = home.daemon.watch()
+        return any((one.id, one.why) == ("engine-metrics-odd", odd) and said.at - one.since > 3 for one in said.alerts)
+
+    wait_for("three looks that say it", lasting)
+    (seen,) = home.daemon.watch().services
+    assert seen.lost == "" and seen.state == "READY"

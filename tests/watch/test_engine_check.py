@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from stoker.records import Plan, Setting
+from stoker.watch.book import AlertBook, Clock
 from stoker.watch.engine import EngineCheck
 from stoker.watch.reading import Asked, high_quantile, make_sample, method_of
 from stoker.watch.samples import EngineSample
 from stoker.watch.slots import Slot
+from stoker.watch.table import alerts_by_id
 
 NAME = "coder"
 
@@ -55,11 +57,23 @@ def test_metrics_that_vanish_are_said_and_judge_nothing_else() -> None:
     assert look(check, 30, generated=20)["engine-metrics-vanished", NAME] is None
 
 
-def test_counters_that_fall_within_one_process_are_odd_and_a_restart_is_not() -> None:
+def test_what_cannot_be_is_said_as_long_as_it_is_so_and_fires() -> None:
+    check, book, key = EngineCheck(NAME, "eagle"), AlertBook(alerts_by_id()), ("engine-metrics-odd", NAME)
+    told = []
+    for at_s in range(0, 90, 15):
+        looked = look(check, at_s, generated=100 - at_s, odd="went back")
+        told += book.take({key: looked[key]}, Clock(at_s, at_s))
+    assert [(one.id, one.why) for one in told] == [("engine-metrics-odd", "went back")]
+    assert look(check, 90, generated=20, launch=2)[key] is None
+
+
+def test_counters_that_fall_teach_nothing() -> None:
     check = EngineCheck(NAME, "eagle")
-    look(check, 0, generated=100)
-    assert look(check, 15, generated=50)["engine-metrics-odd", NAME] is not None
-    assert look(check, 30, generated=10, launch=2)["engine-metrics-odd", NAME] is None
+    look(check, 0, generated=100, drafted=100, accepted=50)
+    look(check, 15, generated=50, drafted=50, accepted=25)
+    assert check.growth is None
+    look(check, 30, generated=60, drafted=70, accepted=30)
+    assert check.growth is not None and check.growth.drafted == 20
 
 
 def test_a_line_is_long_once_it_was_never_short() -> None:

@@ -53,7 +53,8 @@ class Sampler:
         if requests and self.silent_s(name) > SILENT_S and owner.endpoint is not None:
             work = hash(await self._tools.read_counters(owner.endpoint))
         asked = Asked(at_s, owner.service.launch, requests, work)
-        return make_sample(values, self._stall_s(seen), asked, ", ".join(sorted(seen.problems & LOST)))
+        lost, odd = (", ".join(sorted(said)) for said in (seen.problems & LOST, seen.problems - LOST))
+        return make_sample(values, self._stall_s(seen), asked, lost, odd)
 
     def silent_s(self, service: str) -> float:
         """Returns for how long a service has had requests and said nothing to any of them."""

@@ -44,7 +44,6 @@ class EngineCheck:
         if before is not None and before.launch != sample.launch:
             self.drafts.begin_launch()
         self.growth = grown(before, sample)
-        odd = before is not None and before.launch == sample.launch and self.growth is None
         slot = self._slots.take(self.growth)
         if slot is not None:
             self.drafts.take(slot)
@@ -53,9 +52,8 @@ class EngineCheck:
         looked: Looked = {(alert, name): None for alert in (DROPPED, DECAYED, BELOW, OTHER_WORK)}
         if verdict is not None:
             looked[verdict.id, name] = verdict.why
-        said = "its counters fell, or accept more than was proposed, within one process"
         return looked | {
-            ("engine-metrics-odd", name): said if odd else None,
+            ("engine-metrics-odd", name): sample.odd or None,
             ("queue-long", name): self._judge_queue(sample),
             ("speculation-stalls", name): self._judge_stalls(sample),
         }

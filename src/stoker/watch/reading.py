@@ -35,7 +35,7 @@ def method_of(plan: Plan) -> str:
     return "ngram" if any(word in method for word in LOOKUPS) else method
 
 
-def make_sample(values: Mapping[str, float], stall_s: float | None, asked: Asked, lost: str) -> EngineSample:
+def make_sample(values: Mapping[str, float], stall_s: float | None, asked: Asked, lost: str, odd: str = "") -> EngineSample:
     """Returns the sample of a look; without values it says why there are none.
 
     SGLang counts verify steps and generated tokens, and says how many tokens it verifies in a step: of those one is the
@@ -50,7 +50,7 @@ def make_sample(values: Mapping[str, float], stall_s: float | None, asked: Asked
         accepted = min(drafted, max(0, generated - steps - (count("requests") or 0)))
     return EngineSample(
         asked.at_s, asked.launch, asked.requests, count("requests_running"), count("requests_waiting"), generated,
-        count("prompt_tokens"), drafted, accepted, steps, asked.work, stall_s, None, asked.ended, asked.failed, lost,
+        count("prompt_tokens"), drafted, accepted, steps, asked.work, stall_s, None, asked.ended, asked.failed, lost, odd,
     )  # fmt: skip
 
 

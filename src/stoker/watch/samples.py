@@ -15,7 +15,7 @@ class EngineSample(NamedTuple):
 
     `at_s` is of a clock that never goes back. `launch` tells starts apart. `requests` is what the gateway has with it,
     `work` anything that changes while it works, `stall_s` an ITL that 99 of 100 tokens stayed below. `lost` says why its
-    metrics could not be read; empty where they were.
+    metrics could not be read; empty where they were. `odd` says what they tell that cannot be, as long as it is so.
     """
 
     at_s: float
@@ -34,6 +34,7 @@ class EngineSample(NamedTuple):
     ended: int | None = None
     failed: int | None = None
     lost: str = ""
+    odd: str = ""
 
 
 class MachineSample(NamedTuple):

@@ -15,6 +15,8 @@ Example:
   stoker alerts silence accept-rate-dropped coder --end
 """
 
+MINUTE_S = 60
+
 
 @click.command(help=HELP, short_help="Do not tell of an alert for a while.")
 @click.argument("alert")
@@ -24,6 +26,7 @@ Example:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def silence(alert: str, about: str, for_s: float, end: bool, as_json: bool) -> None:
     """Prints the silences that last."""
+    import math
     import time
 
     from stoker.cli.show import duration, say_json
@@ -35,7 +38,8 @@ def silence(alert: str, about: str, for_s: float, end: bool, as_json: bool) -> N
         say_json(silences)
         return
     for one in silences:
-        click.echo(f"{one.id} about {one.about} is not told of for {duration(one.until - time.time())}")
+        left_s = math.ceil((one.until - time.time()) / MINUTE_S) * MINUTE_S  # what was asked for, not a moment less
+        click.echo(f"{one.id} about {one.about} is not told of for {duration(left_s)}")
     if not silences:
         click.echo("Every alert is told of.")
 
