@@ -1,4 +1,4 @@
-"""An agent mends a service: it diagnoses, proposes the fix, and confirms it; nothing stands in stoker.toml that is not READY."""
+"""An agent mends a service: it diagnoses, proposes and confirms; nothing stands in stoker.toml that did not become READY."""
 
 from __future__ import annotations
 

@@ -68,9 +68,7 @@ def propose_fix(paths: Paths, config: Config, service: str | None) -> Fix:
         raise Refused(f"{file} cannot be written", next_step="apply it as its owner")
     text = _read(file)
     new_text = write_wish(text, wish, fresh, cause)
-    return Fix(
-        name, cause, fresh, plan, changed_settings(before, plan), _differences(text, new_text), file, text, new_text
-    )
+    return Fix(name, cause, fresh, plan, changed_settings(before, plan), _differences(text, new_text), file, text, new_text)
 
 
 def write_fix(fix: Fix) -> Path:

@@ -1,7 +1,7 @@
 """Completes a rule's fix with what the line itself names: the flags that were refused, the context that would fit. Pure.
 
-`drop = ["{flags}"]` and `use = { "--max-model-len" = "{tokens}" }` stand for groups of the rule's signs. Of a line only names of
-flags and whole numbers are taken, so that nobody who writes into a log chooses a setting's words.
+`drop = ["{flags}"]` and `use = { "--max-model-len" = "{tokens}" }` stand for groups of the rule's signs. Of a line only
+names of flags and whole numbers are taken, so that nobody who writes into a log chooses a setting's words.
 """
 
 from __future__ import annotations
