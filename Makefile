@@ -70,14 +70,17 @@ bench-gateway: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.gateway.behaviour --write docs/measured/gateway.md
 
 # How truly `stoker bench` measures, beside the peers in TOOLS ("--tool llama-benchy=/opt/lb/bin/llama-benchy ..." and a
-# --tokenizer folder); nothing else should run meanwhile. Ours alone takes five minutes.
+# --tokenizer folder; --repeats 3 for the spread, --lanes 4 for four scenes at once where there are 16 cores); nothing else
+# should run meanwhile. Ours alone takes five minutes.
 TOOLS ?=
 bench-accuracy: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.bench_accuracy --write docs/measured/bench.md $(TOOLS)
 
-# Tuning beside a sweep of everything, five seeds on code and on prose; nothing else should run meanwhile; 40 minutes.
+# Tuning beside a sweep of everything, five seeds on code and on prose; nothing else should run meanwhile; an hour, or with LANES=5
+# on ten quiet cores the fifth of it. RESUME=--resume goes on where it was.
+LANES ?= 1
 bench-tuning: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.tuning --write docs/measured/tuning.md
+	$(BIN)/python -m benchmarks.tuning --lanes $(LANES) $(RESUME) --write docs/measured/tuning.md
 
 # An hour of streams, departures and switches; nothing may be wrong, lost or leaked. MINUTES=3 for a try.
 MINUTES ?= 60

@@ -2,97 +2,94 @@
 
 from __future__ import annotations
 
-import platform
-import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
 
-from benchmarks.bench_accuracy.scenes import Scene, Truth
-from benchmarks.bench_accuracy.tools import TOOLS
+from benchmarks.bench_accuracy.nearest import nearest
+from benchmarks.bench_accuracy.rows import NOTHING, Row
 
-NOTHING = "-"
+OURS = "stoker"
+HOW = (
+    "Each cell is the median of the repeats, with the smallest and the largest behind it. The last column names one tool\n"
+    "where its worst repeat is better than every peer's best, and several where no difference is seen beyond the spread."
+)
 
 
-class Row(NamedTuple):
-    """One tool in one scene: what it reported, what it cost, and how loaded the machine was."""
+class Figure(NamedTuple):
+    """What a table shows: its title, a row's value, how it is written, and what the smallest is called, if it is best."""
 
-    scene: Scene
-    tool: str
-    truth: Truth | None
-    said: dict[str, Any]
-    cpu_s: float
-    wall_s: float
-    load: float
+    title: str
+    value: Callable[[Row], float | None]
+    form: str
+    best: str = "nearest"
 
-    def share_off(self, ours: str, truth: float | None) -> float | None:
-        """Returns by how many per cent a figure is off."""
-        said = self.said.get(ours)
-        return None if said is None or not truth else 100 * (said - truth) / truth
 
-    def ttft_off_ms(self) -> float | None:
-        """Returns by how much the time to the first token is off."""
-        said = self.said.get("ttft_ms")
-        return None if said is None or self.truth is None else said - self.truth.ttft_ms
-
-    def itl_off(self) -> float | None:
-        """Returns by how many per cent the time per token is off."""
-        return self.share_off("itl_ms", self.truth.itl_ms if self.truth else None)
-
-    def prefill_off(self) -> float | None:
-        """Returns by how many per cent the prefill rate is off."""
-        return self.share_off("prefill_tps", self.truth.prefill_tps if self.truth else None)
-
-    def total_off(self) -> float | None:
-        """Returns by how many per cent the total rate is off, within the window that the tool means."""
-        if self.truth is None:
-            return None
-        return self.share_off(
-            "tps_total", self.truth.tps_decode if TOOLS[self.tool].window == "decode" else self.truth.tps_e2e
-        )
-
-    def overhead_s(self) -> float | None:
-        """Returns how long it ran beside the time in which the server answered it."""
-        return None if self.truth is None else self.wall_s - self.truth.busy_s
-
-    def brief(self) -> str:
-        """Returns its errors in a line."""
-        return f"TTFT {_signed(self.ttft_off_ms(), 2)} ms, ms/token {_signed(self.itl_off(), 2)} %, CPU {self.cpu_s:.2f} s"
+FIGURES = (
+    Figure("Time to the first token: error in ms", Row.ttft_off_ms, "+.2f"),
+    Figure("Time per token: error in %", Row.itl_off, "+.3f"),
+    Figure("Prefill rate: error in %", Row.prefill_off, "+.2f"),
+    Figure("Total rate, within the window that each tool means: error in %", Row.total_off, "+.3f"),
+    Figure("Processor time of the tool, its start with it: s", lambda row: row.cpu_s, ".2f", "least"),
+    Figure("Time beside that in which the server answered it: s", Row.overhead_s, ".2f", "least"),
+    Figure("The server's worst lateness of one write: ms", Row.late_ms, ".1f", ""),
+)
+Cells = Mapping[str, Mapping[str, list[float]]]
 
 
 def pages(rows: Sequence[Row], tools: Sequence[str]) -> str:
-    """Returns all tables."""
-    tables: list[tuple[str, Callable[[Row], str]]] = [
-        ("Time to the first token: error in ms", lambda row: _signed(row.ttft_off_ms(), 1)),
-        ("Time per token: error in %", lambda row: _signed(row.itl_off(), 2)),
-        ("Prefill rate: error in %", lambda row: _signed(row.prefill_off(), 1)),
-        ("Total rate, within the window that each tool means: error in %", lambda row: _signed(row.total_off(), 2)),
-        ("Processor time of the tool, its start with it: s", lambda row: f"{row.cpu_s:.2f}"),
-        ("Time beside that in which the server answered it: s", lambda row: _plain(row.overhead_s(), 2)),
-        ("The server's worst lateness of one write: ms", lambda row: _plain(row.truth.late_ms if row.truth else None, 1)),
-    ]
-    heads = [_machine(rows)]
-    return "\n\n".join([*heads, *(f"**{title}**\n\n{_table(rows, tools, cell)}" for title, cell in tables)])
+    """Returns all tables, and first who is nearest in how many scenes."""
+    cells = [(figure, cells_of(rows, tools, figure)) for figure in FIGURES]
+    has_repeats = any(len(group) > 1 for _, table in cells for line in table.values() for group in line.values())
+    heads = [_machine(rows), *([HOW, _summary(cells)] if has_repeats and len(tools) > 1 else [])]
+    tables = [f"**{figure.title}**\n\n{_table(table, tools, figure, has_repeats)}" for figure, table in cells]
+    return "\n\n".join([*heads, *tables])
+
+
+def cells_of(rows: Sequence[Row], tools: Sequence[str], figure: Figure) -> Cells:
+    """Returns a figure's values by scene and tool, one a repeat."""
+    cells: dict[str, dict[str, list[float]]] = {row.scene.name: {tool: [] for tool in tools} for row in rows}
+    for row in rows:
+        if row.tool in tools and (value := figure.value(row)) is not None:
+            cells[row.scene.name][row.tool].append(value)
+    return cells
 
 
 def _machine(rows: Sequence[Row]) -> str:
     loads = [row.load for row in rows]
+    counts = [sum(row[:2] == (one.scene, one.tool) for row in rows) for one in rows]
+    times = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     return (
-        f"{time.strftime('%Y-%m-%d')}, {platform.machine()}, Linux {platform.release()}, Python {platform.python_version()};"
-        f" load average {min(loads):.1f} to {max(loads):.1f}. One run a cell."
+        f"{'; '.join(dict.fromkeys(row.machine for row in rows))}; load average {min(loads):.1f} to {max(loads):.1f}."
+        f" Runs a cell: {times}."
     )
 
 
-def _table(rows: Sequence[Row], tools: Sequence[str], cell: Callable[[Row], str]) -> str:
-    lines = ["| scene | " + " | ".join(tools) + " |", "|---" * (len(tools) + 1) + "|"]
-    for name in dict.fromkeys(row.scene.name for row in rows):
-        found = {row.tool: cell(row) for row in rows if row.scene.name == name}
-        lines.append(f"| {name} | " + " | ".join(found.get(tool, NOTHING) for tool in tools) + " |")
+def _summary(cells: Sequence[tuple[Figure, Cells]]) -> str:
+    lines = [f"| best in how many scenes | {OURS} alone | {OURS} and others | others alone |", "|---|---|---|---|"]
+    for figure, table in cells:
+        if figure.best:
+            found = {scene: nearest(line) for scene, line in table.items()}
+            alone = sum(names == [OURS] for names in found.values())
+            among = sum(OURS in names and len(names) > 1 for names in found.values())
+            others = [f"{scene}: {', '.join(names)}" for scene, names in found.items() if names and OURS not in names]
+            lines.append(f"| {figure.title} | {alone} | {among} | {'; '.join(others) or 0} |")
     return "\n".join(lines)
 
 
-def _signed(value: float | None, places: int) -> str:
-    return NOTHING if value is None else f"{value:+.{places}f}"
+def _table(cells: Cells, tools: Sequence[str], figure: Figure, has_repeats: bool) -> str:
+    best = figure.best if has_repeats and len(tools) > 1 else ""
+    heads = ["scene", *tools, *([best] if best else [])]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for scene, line in cells.items():
+        judged = [", ".join(nearest(line))] if best else []
+        shown = [scene, *(_cell(line[tool], figure.form) for tool in tools), *judged]
+        lines.append(f"| {' | '.join(shown)} |")
+    return "\n".join(lines)
 
 
-def _plain(value: float | None, places: int) -> str:
-    return NOTHING if value is None else f"{value:.{places}f}"
+def _cell(values: Sequence[float], form: str) -> str:
+    if not values:
+        return NOTHING
+    spread = f" ({min(values):{form}} to {max(values):{form}})" if len(values) > 1 else ""
+    return f"{median(values):{form}}{spread}"

@@ -173,9 +173,9 @@ class Chat(HttpConnection):
         return self._event([choice], self._usage() if is_running else None)
 
     def _write(self, entry: Logged) -> None:
+        entry.last_s = self._loop.time()  # not after the call, which wakes the reader: that takes up to 0.1 ms
         self.transport.write(self._pending)
         self._pending = b""
-        entry.last_s = self._loop.time()
         entry.late_s = max(entry.late_s, entry.last_s - self._due_s)
         if not entry.first_s:
             entry.first_s, entry.first_tokens = entry.last_s, self._sent

@@ -13,7 +13,13 @@ SYSTEM = Path("/sys/devices/system/cpu")
 
 def read_cores(system: Path = SYSTEM) -> list[int]:
     """Returns one processor of each core that may be used: two threads of one core are not two cores."""
-    return sorted({min(_siblings(system, number), default=number) for number in os.sched_getaffinity(0)})
+    return [min(threads) for threads in read_threads(system)]
+
+
+def read_threads(system: Path = SYSTEM) -> list[set[int]]:
+    """Returns the processors of each core that may be used, by their lowest number."""
+    found = [_siblings(system, number) or {number} for number in sorted(os.sched_getaffinity(0))]
+    return [threads for place, threads in enumerate(found) if threads not in found[:place]]
 
 
 def _siblings(system: Path, number: int) -> set[int]:

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.bench_accuracy.serving import call, truth_server
 from benchmarks.bench_accuracy.truth_server import MODEL
 
+from bad_endpoint import bad_endpoint, says, whole
 from bench_server import bench_server, refuses
 from home import Home
 
@@ -109,6 +110,22 @@ def test_wrong_use_is_told_before_anything_is_measured(
 ) -> None:
     done = home.run("bench", "--url", server, "--model", MODEL, *more, code=code)
     assert says in done.stderr
+
+
+def test_the_only_model_of_an_address_needs_no_name(home: Home, server: str) -> None:
+    said = home.run("bench", "--url", server, "--pp", "128", "--tg", "8", "--runs", "1").stdout
+    assert said.startswith(f"{MODEL} at {server}/v1, 1 cell\n")
+
+
+@pytest.mark.parametrize(
+    ("listed", "says_why"),
+    [(b'{"data": [{"id": "b"}, {"id": "a"}]}', "it serves a, b"), (b"[]", "lists none"), (b"{", "lists none")],
+)
+def test_one_of_several_models_has_to_be_named(home: Home, listed: bytes, says_why: str) -> None:
+    with bad_endpoint(says(whole(listed))) as url:
+        said = home.run("bench", "--url", url, code=3).stderr
+    assert "name the model with --model" in said
+    assert says_why in said
 
 
 def test_without_a_daemon_there_is_no_service(home: Home) -> None:

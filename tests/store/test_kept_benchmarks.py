@@ -97,6 +97,8 @@ def test_the_newest_requests_stay_however_large_they_are(file: Path) -> None:
         first, last = (store.write(make_run(make_result(repeats=make_repeats()))) for _ in range(2))
     assert not read_bench_run(file, first).run.cells[0].repeats
     assert read_bench_run(file, last).run.cells[0].repeats
+    without = read_bench_run(file, last, with_requests=False).run.cells[0]
+    assert (without.repeats, bool(without.figures)) == ((), True)
 
 
 def test_a_token_takes_few_bytes(store: BenchStore, file: Path) -> None:

@@ -116,7 +116,21 @@ def test_the_lookup_most_like_another_tells_of_it() -> None:
     far = see(Way("ngram", 8), *steady(30.0), lengths=lengths, lengths_by="positions")
     near = see(Way("ngram", 8, lookup_min=2, lookup_max=8), *steady(60.0), lengths=lengths, lengths_by="positions")
     guesses = guess_all(State(VLLM, (off, far, near)))
-    assert math.exp(guesses[Way("ngram", 8, lookup_min=3, lookup_max=8)].mean) == pytest.approx(60.0, rel=0.05)
+    assert math.exp(guesses[Way("ngram", 8, lookup_min=3, lookup_max=8)].mean) == pytest.approx(60.0, rel=0.1)
+
+
+def test_a_longer_match_costs_less_where_short_ones_draft_in_vain() -> None:
+    off, families = see(OFF, *steady(560.0)), plan_families(find("llamacpp"), None, has_draft_layers=False)
+    own = see(Way("ngram"), *steady(550.0))
+
+    def guess(length: float) -> tuple[float, float]:
+        three = see(Way("ngram", 32, lookup_min=3), *steady(340.0), lengths=(length,) * 32, lengths_by="positions")
+        found = guess_all(State(families, (off, own, three)))[Way("ngram", 32, lookup_min=6)]
+        return math.exp(found.mean), math.exp(found.mean + 1.28 * found.sd)
+
+    middle, high = guess(1.2)
+    assert 340 < middle < 560 < 600 < high
+    assert guess(1.0)[1] < 560, "what finds nothing is never faster than off"
 
 
 def test_llama_cpps_lookup_of_three_tells_of_six_and_nothing_is_guessed_of_its_own() -> None:

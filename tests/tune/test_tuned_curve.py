@@ -75,6 +75,14 @@ def test_a_single_repeat_is_not_taken_for_certain() -> None:
     assert one.sd > five.sd
 
 
+def test_more_tokens_of_a_lookup_than_were_measured_may_change_nothing() -> None:
+    found = [(8, Seen("code", steady(34.0), (1.2,) * 8, "positions"))]
+    sixteen = guess_rate(16, "ngram", PLAIN, found)
+    assert 34.0 * 0.7 < math.exp(sixteen.mean) < 34.0
+    assert math.log(34.0) < sixteen.mean + 1.28 * sixteen.sd
+    assert guess_rate(4, "ngram", PLAIN, found) == guess_rate(4, "draft", PLAIN, found)
+
+
 RATES = st.lists(st.floats(0.05, 0.99), min_size=8, max_size=8).map(lambda rates: tuple(sorted(rates, reverse=True)))
 
 

@@ -70,3 +70,9 @@ def test_one_that_was_never_started_can_be(wish: Wish, model: str, answers: bool
     assert (card.model, card.answers, card.is_new, card.expected_s) == (model, answers, True, 12.0)
     assert card.deeds.start is None
     assert card.deeds.stop == "it is STOPPED"
+
+
+def test_a_new_one_names_those_of_its_group_that_would_stop() -> None:
+    card = new_card(Wish("a", "m.gguf", group="one"), 0.0, "", None, goes=("b",))
+    assert (card.goes, card.deeds.switch) == (("b",), None)
+    assert card.deeds.start == "there is no room beside b: switch to it"

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from browser import CHROMIUM, Page, chromium
-from home import Home, wait_for
+from dashboard_page import ENTER, TAB, await_state, is_clean, log_in, reads, sees, visit
+from home import Home
 from page_client import Browser
 from stoker.records import GIB, State
 from stoker.records.watching import Alert, WatchPoint
@@ -26,7 +26,6 @@ WATCH = """window.seen = new Set();
     new MutationObserver(() => seen.add(document.querySelector('article.service')?.dataset.state))
         .observe(document.getElementById('main'), { subtree: true, attributes: true, childList: true })"""
 HAS_PACE = "/\\d/.test(document.querySelector('[data-state=READY] .figures dd')?.textContent ?? '')"
-ENTER, TAB = 13, 9
 PHONE, DESK = (390, 844), (1280, 900)
 
 
@@ -35,43 +34,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     with chromium(tmp_path_factory.mktemp("profile")) as page:
         page.resize(*DESK)
         yield page
-
-
-def sees(page: Page, what: str, script: str) -> Any:
-    """Waits until a script says something that is not false."""
-    return wait_for(what, lambda: page.run(f"(() => {script})()"), 60)
-
-
-def reads(page: Page, what: str) -> str:
-    """Returns the text of an element."""
-    return str(page.run(f"document.querySelector({json.dumps(what)})?.textContent ?? ''"))
-
-
-def log_in(page: Page, home: Home, **wish: str) -> None:
-    """Opens the dashboard as somebody who has its key."""
-    page.visit("about:blank")  # what was open before does not ask any more
-    page.ask("Network.clearBrowserCookies")
-    page.visit(f"{home.daemon.url}/", **wish)
-    sees(page, "the login", "document.activeElement?.id === 'key'")
-    page.type(home.paths.control_key_file.read_text().strip())
-    page.press("Enter", ENTER)
-    sees(page, "the services", "document.querySelector('article.service') !== null")
-
-
-def visit(page: Page, view: str) -> None:
-    page.run(f"location.hash = {json.dumps(view)}")
-
-
-def await_state(page: Page, state: str) -> None:
-    sees(page, state, f"document.querySelector('article.service')?.dataset.state === '{state}'")
-
-
-def is_clean(page: Page, home: Home) -> bool:
-    """Fails where anything went wrong in the page, or anything was asked of anybody else."""
-    assert page.faults() == []
-    assert {url for url in page.requests() if not url.startswith(home.daemon.url)} == set()
-    assert page.run("document.title") == "Stoker"
-    return True
 
 
 def test_from_the_first_visit_to_a_chat_and_back(home: Home, page: Page) -> None:

@@ -48,7 +48,8 @@ def test_everything_comes_first_and_then_what_changed() -> None:
         events = Feed(look).follow()
         told = await read(events)
         assert told["whole"]
-        assert set(told["pieces"]) == set(told["names"]) == {"daemon", "machine", "alerts", "lost", "switch", "service/a"}
+        names = {"daemon", "machine", "alerts", "lost", "switch", "fix", "service/a"}
+        assert set(told["pieces"]) == set(told["names"]) == names
         card = msgspec.structs.replace(FIRST.services[0], state="STOPPED")
         look.shown = msgspec.structs.replace(FIRST, services=(card,))
         told = await read(events)

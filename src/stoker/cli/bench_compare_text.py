@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import click
 
-from stoker.bench.comparing.compare import is_more_better
+from stoker.bench.comparing.words import name_figure, say_change, say_value
 from stoker.cli.bench_text import cell_text
 from stoker.cli.show import printable, table, wrapped
-from stoker.records import BenchRun, ChangeVerdict, Comparison, Difference, FigureChange
+from stoker.records import BenchRun, ChangeVerdict, Comparison, Difference
 
 UNKNOWN = "unknown"
 MOST = 40
 MEANS = "(means): one of the two gives no values, so how sure that is nobody can tell"
 COLOURS: dict[ChangeVerdict, str] = {"better": "green", "worse": "red"}
 HEADINGS = ("cell", "figure", "A", "B", "B beside A")
-NAMES = {
-    "ttft_s": "TTFT, ms", "prefill_tps": "prefill t/s", "request_decode_tps": "decode t/s each",
-    "total_e2e_tps": "e2e t/s all", "total_decode_tps": "decode t/s all",
-    "accept_rate": "accept rate", "accept_length": "accept length",
-}  # fmt: skip
-WORDS = {True: ("faster", "slower"), False: ("shorter", "longer")}  # by whether more is better; first what is better
-SHARES = ("accept_rate", "accept_length", "goodput_share")
 
 
 def comparison_text(one: Comparison) -> str:
@@ -29,7 +22,7 @@ def comparison_text(one: Comparison) -> str:
     lines += [click.style(line, fg="yellow") for text in one.warnings for line in wrapped(printable(text), "! ", "  ")]
     if one.overall:
         lines += ["", click.style("all cells together", bold=True)]
-        lines += [f"  {_name(change)}: {verdict_text(change)}" for change in one.overall]
+        lines += [f"  {name_figure(change)}: {say_change(change)}" for change in one.overall]
     if any(cell.figures for cell in one.cells):
         lines += ["", table(HEADINGS, _rows(one))]
     if any(change.verdict == "means" for cell in one.cells for change in cell.figures):
@@ -64,66 +57,17 @@ def _rows(one: Comparison) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for cell in one.cells:
         for place, change in enumerate(cell.figures):
-            text = click.style(verdict_text(change), fg=COLOURS.get(change.verdict))
+            text = click.style(say_change(change), fg=COLOURS.get(change.verdict))
             rows.append(
                 (
                     cell_text(cell.cell) if place == 0 else "",
-                    _name(change),
-                    _value(change, change.a),
-                    _value(change, change.b),
+                    name_figure(change),
+                    say_value(change, change.a),
+                    say_value(change, change.b),
                     text,
                 )
             )
     return rows
-
-
-def _name(change: FigureChange) -> str:
-    return NAMES.get(change.name, change.name)
-
-
-def _value(change: FigureChange, value: float) -> str:
-    if change.name == "accept_rate":
-        return f"{value:.0%}"
-    number = value * 1000 if change.name == "ttft_s" else value
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
-
-
-def verdict_text(change: FigureChange) -> str:
-    """Returns a change as a sentence: 'faster by 12 % (9 to 15)', 'no difference seen (between -3 and +2 %)'."""
-    if change.verdict in ("better", "worse"):
-        sign = 1 if change.ratio >= 1 else -1
-        ends = (change.low or change.ratio, change.high or change.ratio)
-        reach = " to ".join(_plain(end) for end in sorted(sign * _percent(end) for end in ends))
-        paired = ", paired" if change.is_paired else ""
-        return f"{_word(change)} by {_plain(abs(_percent(change.ratio)))} % ({reach}{paired})"
-    if change.verdict == "means":
-        return f"{_signed(change.ratio)} (means)"
-    if change.low is None or change.high is None:
-        return f"{_signed(change.ratio)}, of {change.count_a} and {change.count_b} repeats: too few to tell"
-    between = f"between {_signed(change.low, '')} and {_signed(change.high)}"
-    if change.verdict == "too few":
-        return f"{_signed(change.ratio)} ({between}); too few repeats to tell in one cell"
-    return f"no difference seen ({between})"
-
-
-def _word(change: FigureChange) -> str:
-    if change.name in SHARES:
-        return "higher" if change.ratio > 1 else "lower"
-    better, worse = WORDS[is_more_better(change.name)]
-    return better if change.verdict == "better" else worse
-
-
-def _percent(ratio: float) -> float:
-    return 100 * (ratio - 1)
-
-
-def _plain(percent: float) -> str:
-    return f"{percent:.0f}" if abs(percent) >= 10 else f"{percent:.1f}"
-
-
-def _signed(ratio: float, unit: str = " %") -> str:
-    percent = _percent(ratio)
-    return f"{percent:+.0f}{unit}" if abs(percent) >= 10 else f"{percent:+.1f}{unit}"
 
 
 def _alone(one: Comparison) -> list[str]:

@@ -42,7 +42,8 @@ class Screen:
         self._results: list[CellResult] = []
         self._begun_s = time.monotonic()
         if not is_silent:
-            click.echo(f"{wanted.target.model} at {wanted.target.url}, {len(wanted.cells)} cells")
+            count = len(wanted.cells)
+            click.echo(f"{wanted.target.model} at {wanted.target.url}, {count} cell{'s' * (count != 1)}")
 
     def tell(self, cell: BenchCell, text: str) -> None:
         """Says what is being done now."""

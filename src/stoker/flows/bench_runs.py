@@ -45,8 +45,11 @@ def _line(name: str, run: BenchRun) -> BenchRunLine:
                         count, count, run.is_whole, run.note)  # fmt: skip
 
 
-def find_run(paths: Paths, name: str) -> KeptRun:
-    """Returns a run by its number, `last`, or `published:NAME`; raises WrongUse where there is none."""
+def find_run(paths: Paths, name: str, *, with_requests: bool = True) -> KeptRun:
+    """Returns a run by its number, `last`, or `published:NAME`; raises WrongUse where there is none.
+
+    Its requests are a hundred times as large as the rest, and left out where nobody asks for single ones.
+    """
     if name.startswith(PUBLISHED):
         return _published(name.removeprefix(PUBLISHED))
     if name == LAST:
@@ -60,7 +63,7 @@ def find_run(paths: Paths, name: str) -> KeptRun:
             why="a run is named by its number, `last`, or `published:NAME`",
             next_step="`stoker bench list`",
         )
-    return read_bench_run(paths.bench_database, min(int(name), 2**63 - 1))
+    return read_bench_run(paths.bench_database, min(int(name), 2**63 - 1), with_requests=with_requests)
 
 
 def _published(name: str) -> KeptRun:

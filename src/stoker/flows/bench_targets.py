@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import msgspec
 
+from stoker.bench.asking import Asker
+from stoker.bench.origin import Origin
 from stoker.box import LocalBox
 from stoker.config import find_paths
 from stoker.engines import find
+from stoker.errors import Refused
+from stoker.flows.addresses import Address, target_of
 from stoker.flows.targets import choose_service as choose_running
 from stoker.flows.targets import target_of_service
 from stoker.records import BenchSubject, Plan, ServiceView, Target
 from stoker.store.services import read_saved
+
+
+def target_at(address: Address) -> Target:
+    """Returns an address as a target; without a name it is the only model served there. Raises WrongUse, Refused."""
+    if address.url is None or address.model is not None:
+        return target_of(address)
+    target = target_of(msgspec.structs.replace(address, model=""))
+    served = _served_models(target)
+    if len(served) != 1:
+        why = f"it serves {', '.join(sorted(served))}" if served else f"{target.url}/models lists none"
+        raise Refused("name the model with --model", why=why)
+    return msgspec.structs.replace(target, model=served[0])
+
+
+def _served_models(target: Target) -> list[str]:
+    asker = Asker(Origin(target.url, target.key))
+    said = asker.read_json("GET", "/models")
+    asker.close()
+    listed = said.get("data") if isinstance(said, dict) else None
+    names = [one.get("id") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [name for name in names if isinstance(name, str) and name]
 
 
 def choose_service(service: str | None, *, direct: bool) -> tuple[Target, BenchSubject]:

@@ -13,12 +13,17 @@ NEVER = "it stands in stoker.toml and was not started yet"
 DEMO_WHY = "it comes with Stoker: 8 MB, and nothing to download"
 
 
-def new_card(wish: Wish, since: float, switching: str, expected_s: float | None, why: str = NEVER) -> Card:
-    """Returns the card of a service that was never started; what it needs is found out when it is planned."""
-    deeds = deeds_of(Standing(State.STOPPED, False, switching=switching))
+def new_card(
+    wish: Wish, since: float, switching: str, expected_s: float | None, why: str = NEVER, goes: tuple[str, ...] = ()
+) -> Card:
+    """Returns the card of a service that was never started; what it needs is found out when it is planned.
+
+    `goes` are those of its group that are up: they would stop, whatever it needs.
+    """
+    deeds = deeds_of(Standing(State.STOPPED, False, goes or None, switching=switching))
     return Card(
         name=wish.name, model=model_of(wish) or wish.name, engine=wish.engine, state=State.STOPPED, since=since, why=why,
-        deeds=deeds, expected_s=expected_s, is_new=True, answers=model_of(wish) is not None,
+        deeds=deeds, expected_s=expected_s, is_new=True, goes=goes, answers=model_of(wish) is not None,
     )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from stoker.records import (
     UsageView,
     Wish,
 )
+from stoker.records.fixing import FixAsked, FixTried, FixView
 from stoker.records.watching import Silence, WatchView
 
 CALL_LIMIT_S = 60.0
@@ -105,6 +106,18 @@ class Daemon:
     def switch(self, wish: Wish) -> SwitchView:
         """Begins to put a service in the place of those that leave it no room."""
         return self._call("POST", "/api/switch", wish, SwitchView)
+
+    def fix(self, name: str) -> FixView:
+        """Returns what would mend a service's last failure."""
+        return self._call("GET", f"{_path_of(name)}/fix", None, FixView, PLAN_LIMIT_S)
+
+    def apply_fix(self, name: str, digest: str) -> SwitchView:
+        """Begins to try a fix that was shown; the daemon writes it into stoker.toml once the service is READY."""
+        return self._call("POST", f"{_path_of(name)}/fix", FixAsked(digest), SwitchView, PLAN_LIMIT_S)
+
+    def last_fix(self) -> FixTried | None:
+        """Returns what came of the last fix that was begun; None where there was none since the daemon began."""
+        return self._call("GET", "/api/fix", None, FixTried | None)  # type: ignore[arg-type]
 
     def rollback(self, name: str) -> SwitchView:
         """Begins to bring a service back to its former plan."""

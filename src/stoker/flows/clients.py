@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.clients import Client, Needs, find
+import msgspec
+
+from stoker.clients import Client, Needs, find, names
 from stoker.clients.judge import judge
-from stoker.clients.mcp_entries import render_entry
+from stoker.clients.mcp_entries import ENTRIES, render_entry
 from stoker.clients.situation import facts_of, find_model, local_ports
 from stoker.config import Paths, find_paths
 from stoker.errors import Refused, StokerError, WrongUse
@@ -19,6 +21,7 @@ from stoker.flows.gateway_here import engine_facts, read_gateway, read_ports
 from stoker.flows.mcp_starts import download_facts, start_facts, time_starts
 from stoker.flows.reading import read_text
 from stoker.records import ClientConfig, ClientFact, ClientReport, ClientUse, GatewayHere, McpServer, McpStart, ServedModel
+from stoker.records.looking import ClientsView
 from stoker.rules.compare import Value
 
 NOT_ASKED = "which models there are: no daemon answers; `stoker up` starts one"
@@ -36,10 +39,26 @@ class Asked(NamedTuple):
 def make_config(paths: Paths, name: str, model: str | None, with_key: bool) -> ClientConfig:
     """Returns what makes a client ask this machine's gateway."""
     client, gateway = find(name), read_gateway(paths)
-    served = _choose_model(gateway, model)
+    made = _render(client, gateway, _choose_model(gateway, model))
+    return msgspec.structs.replace(made, key=_read_key(paths.key_file)) if with_key else made
+
+
+def _render(client: Client, gateway: GatewayHere, served: ServedModel) -> ClientConfig:
     rendered = client.render(Needs(gateway.url, gateway.key_file, served.name, served.context_tokens))
-    key = _read_key(paths.key_file) if with_key else None
-    return ClientConfig(client.name, client.title, rendered.place, rendered.text, rendered.settings, gateway.key_file, key)
+    return ClientConfig(client.name, client.title, rendered.place, rendered.text, rendered.settings, gateway.key_file)
+
+
+def make_all_configs(paths: Paths, model: str | None) -> ClientsView:
+    """Returns what makes every client ask for a model, and every agent start `stoker mcp`; there is no key in any."""
+    gateway = read_gateway(paths)
+    models = tuple(one.name for one in gateway.models or ())
+    agents = tuple(make_mcp_config(paths, name) for name in ENTRIES)
+    try:
+        served = _choose_model(gateway, model)
+    except Refused:  # which one is for the person to say
+        return ClientsView(models, None, gateway.key_file, (), agents)
+    configs = tuple(_render(find(name), gateway, served) for name in names())
+    return ClientsView(models, served.name, gateway.key_file, configs, agents)
 
 
 def make_mcp_config(paths: Paths, name: str) -> ClientConfig:

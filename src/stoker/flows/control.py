@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import psutil
 
 from stoker import __version__
 from stoker.box import clock_s
 from stoker.config import DEMO, Paths
-from stoker.errors import Refused, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.adopting import read_adoption
 from stoker.flows.agents import Agents
 from stoker.flows.board import Board
+from stoker.flows.fix_trying import FixTrials
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
 from stoker.flows.key_desk import KeyDesk
 from stoker.flows.looking import Looking
 from stoker.flows.menu import Menu
 from stoker.flows.planning import find_wish, make_plan
+from stoker.flows.proving import Proving, view_matrix
 from stoker.flows.watching import Watching
 from stoker.plan.idle import ON_PURPOSE
 from stoker.records import (
@@ -36,8 +39,10 @@ from stoker.records import (
     Wish,
 )
 from stoker.records.dashboard import Shown
+from stoker.records.looking import MatrixView, PlansView, ProveWish, ProvingView
 from stoker.store.services import ServiceStore
 from stoker.store.verifications import VerificationStore, read_passed, read_verifications
+from stoker.supervise.service import ServiceOwner
 from stoker.supervise.supervisor import Supervisor
 
 UNLOADED = "it was unloaded"  # not for good: a request may start it again
@@ -61,6 +66,8 @@ class Control:
         self._idle = idle
         self.keys = keys
         self.agents = Agents(paths)
+        self.proving = Proving(paths, verifications)
+        self.fixes = FixTrials(paths, supervisor.who_goes, self.switch, self.await_switch)
         self.looking = Looking(paths, lambda name: supervisor.find(name).plan)
         self._begun = clock_s()
         self.url = ""
@@ -73,11 +80,14 @@ class Control:
 
     def status(self) -> StatusView:
         """Returns everything that `stoker status` shows, with what the engines held when they were last looked at."""
+        return self._status(self._supervisor.views())
+
+    def _status(self, services: tuple[ServiceView, ...]) -> StatusView:
         me = psutil.Process()
         return StatusView(
             gateway=GatewayView(f"{self.url}/v1", str(self._paths.key_file)),
             daemon=DaemonView(True, me.pid, self._begun, __version__, me.memory_info().rss),
-            services=self._supervisor.views(),
+            services=services,
             idle=self._idle.look(),
             run=self._idle.read_run(),
             doors=self._menu.views(),
@@ -85,7 +95,7 @@ class Control:
 
     async def show(self) -> Shown:
         """Returns what the dashboard shows."""
-        return await self._board().look(self.status())
+        return msgspec.structs.replace(await self._board().look(self._status(())), fix=self.fixes.last)
 
     async def plan(self, wish: Wish) -> Plan:
         """Returns the plan of a wish; raises Refused where it cannot work, or its model's name is taken."""
@@ -178,14 +188,38 @@ class Control:
 
         Of several the last that passed its gate: one from before there was a gate, or without one, comes after those.
         """
-        owner = self._supervisor.find(name)
-        former = [plan for plan in owner.good if plan.plan_id != owner.plan.plan_id]
-        if not former:
+        former = self._former(self._supervisor.find(name))
+        if former is None:
             raise Refused(
                 f"{name} was never READY by another plan than this one", next_step=f"`stoker plan {name}` shows it"
             )
-        passed = read_passed(self._paths.database, name)
-        return await self._supervisor.switch(next((plan for plan in reversed(former) if plan.plan_id in passed), former[-1]))
+        return await self._supervisor.switch(former)
+
+    def _former(self, owner: ServiceOwner) -> Plan | None:
+        plans = [plan for plan in owner.good if plan.plan_id != owner.plan.plan_id]
+        passed = read_passed(self._paths.database, owner.plan.service)
+        return next((plan for plan in reversed(plans) if plan.plan_id in passed), plans[-1] if plans else None)
+
+    async def plans(self, name: str) -> PlansView:
+        """Returns a service's plan beside the one that a start would have now, and the one that `rollback` leads to."""
+        from stoker.flows.plans import view_plans
+
+        owner, config = self._supervisor.find(name), self._menu.config
+        found: Plan | StokerError | None = None
+        if name in config.services or name == DEMO:
+            try:
+                found = await self.plan(find_wish(name, config))
+            except StokerError as problem:
+                found = problem
+        return await view_plans(owner.plan, config, found, self._former(owner))
+
+    async def matrix(self) -> MatrixView:
+        """Returns what every probe found the last time that it was asked of every service."""
+        return await asyncio.to_thread(view_matrix, self._paths, self._supervisor.views(), self.proving.view)
+
+    def prove(self, name: str, wish: ProveWish) -> ProvingView:
+        """Begins to verify a service, as `stoker verify` does."""
+        return self.proving.begin(self._supervisor.find(name).view(), wish)
 
     async def await_switch(self, seen: int, since: float, limit_s: float) -> SwitchView:
         """Returns the switch begun then (0: the last) once it has more steps than were seen; raises WrongUse without one."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from stoker.config import SERVICE_NAME, Paths
 from stoker.errors import WrongUse
+from stoker.records.diagnosis import LogTail
 
 TAIL_BYTES = 512 * 1024
 POLL_S = 0.1
+# What engines say of being asked how they are, again and again, and llama.cpp of its slots at each request.
+NOISE = re.compile(r"\"?GET /(health|metrics|v1/models|slots)\b|slot update_slots|srv +(log_server_r|update_slots)")
 
 
 def find_log(paths: Paths, name: str | None) -> Path:
@@ -23,6 +27,17 @@ def find_log(paths: Paths, name: str | None) -> Path:
     if name is None or SERVICE_NAME.fullmatch(name) is None or name not in logs:
         raise WrongUse(f"there is no log of a service called `{name}`", next_step=f"logs here: {', '.join(logs)}")
     return logs[name]
+
+
+def is_noise(line: str) -> bool:
+    """Tells whether a line says nothing but that somebody looked."""
+    return NOISE.search(line) is not None
+
+
+def fold_noise(lines: list[str], most: int) -> LogTail:
+    """Returns the last lines that are no noise, and how many of those that were given are."""
+    kept = [line for line in lines if not is_noise(line)]
+    return LogTail(tuple(kept[-most:]), len(lines) - len(kept))
 
 
 def read_tail(file: Path, count: int) -> list[str]:

@@ -19,7 +19,7 @@ def find_plain_rate(database: Path, service: str, revision: str, requests: int) 
     machine = LocalBox().uname()[0]
     for line in read_bench_lines(database, LOOKED_THROUGH):
         if line.service == service and line.machine == machine and line.id is not None:
-            run = read_bench_run(database, line.id).run
+            run = read_bench_run(database, line.id, with_requests=False).run
             if run.subject.model_revision == revision and not _drafts(run):
                 for rate in _rates(run, requests):
                     return rate, line.id

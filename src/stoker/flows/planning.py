@@ -62,7 +62,12 @@ def make_plan(wish: Wish) -> Plan:
     check_names(wish)
     if wish.engine == COMMAND:
         return _check_words(plan_command(wish))
-    plan = check_report(report_on(wish))
+    return bind_plan(report_on(wish))
+
+
+def bind_plan(report: Report) -> Plan:
+    """Returns a report's plan as this machine would start it; raises Refused where what it needs is not here."""
+    plan = check_report(report)
     if plan.image is not None:
         return _with_image(plan, plan.image)
     _check_program(plan)

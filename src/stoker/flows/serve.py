@@ -180,8 +180,10 @@ async def _live(
         control.url = _url_of(servers[0], "https" if speaks_tls else "http")
         _write_whole(paths.address_file, _url_of(servers[-1], "http"))
         running = tasks.create_task(supervisor.run(unfinished))
-        looking = [tasks.create_task(one) for one in (control.keep_default(), menu.run(), identity.run(), watching.run())]
+        lasting = (control.keep_default(), control.fixes.run(), menu.run(), identity.run(), watching.run())
+        looking = [tasks.create_task(one) for one in lasting]
         on_demand.open(tasks)
+        control.proving.open(tasks)
         await door.open(servers, tasks)
         gc.freeze()  # what is there by now stays; looking through it again and again would hold every stream up
         gc.set_threshold(*GC_THRESHOLDS)
@@ -194,6 +196,7 @@ async def _live(
             server.close()
         door.close_idle()
         on_demand.close()
+        control.proving.close()
         for task in looking:
             task.cancel()
         await supervisor.pause("the daemon was told to stop; it comes back with the next one")

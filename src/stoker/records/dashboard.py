@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stoker.records.base import Record
 from stoker.records.door import DoorView
+from stoker.records.fixing import FixTried
 from stoker.records.views import SwitchView
 from stoker.records.watching import Alert
 from stoker.records.workflow import IdleView, RunningView
@@ -145,3 +146,4 @@ class Shown(Record, frozen=True):
     alerts: tuple[Alert, ...]
     lost: tuple[str, ...]
     switch: SwitchView | None
+    fix: FixTried | None = None

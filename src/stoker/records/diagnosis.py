@@ -18,6 +18,22 @@ class LogLine(Record, frozen=True):
     text: str
 
 
+class LogTail(Record, frozen=True):
+    """The last lines that an engine printed, without those of noise, which `folded` counts."""
+
+    lines: tuple[str, ...]
+    folded: int
+
+
+class LogSearch(Record, frozen=True):
+    """The last lines of a log that hold a text; `found` counts all, `folded` those that were left out as noise."""
+
+    lines: tuple[LogLine, ...]
+    found: int
+    folded: int
+    read_lines: int
+
+
 class Cause(Record, frozen=True):
     """A rule whose sign was found, and why it is the cause.
 

@@ -40,7 +40,7 @@ SELECT runs.id, saved, asked, (SELECT count(*) FROM cells WHERE cells.run = runs
 """
 UNFINISHED = "SELECT id FROM runs WHERE is_whole = 0 AND json_array_length(asked) > 0 ORDER BY id DESC"
 RUN = "SELECT saved, asked FROM runs WHERE id = ?"
-CELLS = "SELECT saved, requests FROM cells WHERE run = ? ORDER BY place"
+CELLS = "SELECT saved, iif(?, requests, NULL) FROM cells WHERE run = ? ORDER BY place"
 
 
 class BenchStore:
@@ -100,12 +100,12 @@ def read_bench_lines(file: Path, most: int = -1) -> list[BenchRunLine]:
     return [_line(file, *row) for row in read_rows(file, LINES, (most,))]
 
 
-def read_bench_run(file: Path, run_id: int) -> KeptRun:
+def read_bench_run(file: Path, run_id: int, *, with_requests: bool = True) -> KeptRun:
     """Returns a run with its cells; raises WrongUse where there is none of that number, StokerError otherwise."""
     rows = read_rows(file, RUN, (run_id,))
     if not rows:
         raise WrongUse(f"there is no benchmark run {run_id}", next_step="`stoker bench list` shows those that are kept")
-    cells = tuple(_unpacked(file, *row) for row in read_rows(file, CELLS, (run_id,)))
+    cells = tuple(_unpacked(file, *row) for row in read_rows(file, CELLS, (with_requests, run_id)))
     run = msgspec.structs.replace(_decoded(file, rows[0][0], BenchRun), id=run_id, cells=cells)
     return KeptRun(run, _decoded(file, rows[0][1], tuple[BenchCell, ...]))
 

@@ -33,6 +33,8 @@ class VerificationStore(LastRows):
 
 
 READ = "SELECT saved FROM verifications WHERE service = ? ORDER BY id DESC LIMIT ?"
+LAST_IDS = "SELECT service, max(id) FROM verifications GROUP BY service"
+ONE = "SELECT saved FROM verifications WHERE id = ?"
 SERVICES = "SELECT service FROM verifications GROUP BY service ORDER BY max(id) DESC"
 GATES = "SELECT plan_id, passed FROM verifications WHERE service = ? AND occasion = 'gate' ORDER BY id"
 
@@ -42,6 +44,21 @@ def read_verifications(file: Path, service: str, most: int = KEPT) -> list[KeptV
     rows = read_rows(file, READ, (service, most))
     try:
         return [msgspec.json.decode(saved, type=KeptVerification) for (saved,) in rows]
+    except msgspec.MsgspecError as problem:
+        raise broken(file, problem) from problem
+
+
+def read_last_ids(file: Path) -> dict[str, int]:
+    """Returns the number of each service's last verification; one that was never proved has none. Raises StokerError."""
+    return dict(read_rows(file, LAST_IDS, ()))
+
+
+def read_verification(file: Path, number: int) -> KeptVerification | None:
+    """Returns one verification; None where it is kept no more. Raises StokerError."""
+    try:
+        return next(
+            (msgspec.json.decode(saved, type=KeptVerification) for (saved,) in read_rows(file, ONE, (number,))), None
+        )
     except msgspec.MsgspecError as problem:
         raise broken(file, problem) from problem
 

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterable
 
 from stoker.errors import Refused, StokerError, WrongUse
-from stoker.plan.room import Claim, to_stop
-from stoker.records import RESTING, Plan, SavedService, SavedSwitch, Service, ServiceView, State, SwitchView, say_bytes
+from stoker.records import RESTING, Plan, SavedService, SavedSwitch, Service, ServiceView, State, SwitchView
 from stoker.supervise.containers.sockets import find_engines
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
+from stoker.supervise.room import Room, shares_group
 from stoker.supervise.service import ServiceOwner
-from stoker.supervise.switching import Switcher, is_beside
+from stoker.supervise.switching import Switcher
 
 ORPHAN_GRACE_S = 5.0
 KILL_LIMIT_S = 10.0
@@ -107,7 +107,7 @@ class Supervisor:
         return owner
 
     def _check_group(self, plan: Plan) -> None:
-        if others := [owner for owner in self._busy(plan.service) if _shares_group(plan, owner)]:
+        if others := [owner for owner in self._busy(plan.service) if shares_group(plan, owner)]:
             name, state = others[0].plan.service, others[0].service.state
             raise Refused(
                 f"{name} is {'up' if state is State.READY else state}, and of the group `{plan.group}` only one may be up",
@@ -140,32 +140,12 @@ class Supervisor:
         return SavedSwitch(plan, goes, tuple(one for one in before if one != plan))
 
     def who_goes(self, plan: Plan, *, by_last_look: bool = False) -> tuple[str, ...]:
-        """Returns the services that have to stop for a plan; raises Refused where not even that makes room.
+        """Returns the services that have to stop for a plan; raises Refused where not even that makes room."""
+        return self.room(by_last_look=by_last_look).who_goes(plan)
 
-        `by_last_look`: to be shown, by what the engines held when they were last looked at.
-        """
-        own, busy = self.owners.get(plan.service), self._busy(plan.service)
-        group = [owner for owner in busy if _shares_group(plan, owner)]
-        others = [owner for owner in busy if owner not in group and owner.service.state is not State.WEDGED]
-        leaving = [owner for owner in others if owner.is_leaving]
-        staying = [owner for owner in others if not owner.is_leaving]
-        need_bytes = own.need_for(plan) if own else plan.memory_need_bytes
-        need_bytes += self._tools.limits.memory_floor_bytes
-        memory = self._tools.read_memory()
-        goes = (*group, *leaving, *([own] if own and own.is_busy else []))
-        back_bytes = sum(owner.holding(by_last_look=by_last_look).held_bytes for owner in goes)
-        stays = [(owner.plan.service, owner.holding(by_last_look=by_last_look)) for owner in staying]
-        free_bytes = memory.available_bytes + back_bytes - sum(one.coming_bytes for _, one in stays)
-        claims = [Claim(name, sum(one)) for name, one in stays]
-        more = to_stop(need_bytes, min(memory.total_bytes, free_bytes), claims)
-        if more is None:
-            raise Refused(
-                f"{plan.service} needs {say_bytes(need_bytes)} with what is kept for the system,"
-                " and there would not be as much if all services stopped",
-                why=f"{say_bytes(memory.available_bytes)} of {say_bytes(memory.total_bytes)} are available now",
-                next_step="end other programs, or plan for less: a smaller model, context or number of requests",
-            )
-        return (*(owner.plan.service for owner in group), *more)
+    def room(self, *, by_last_look: bool = False) -> Room:
+        """Returns the memory and what engines hold at this moment; `by_last_look`: to be shown, as they were last seen."""
+        return Room(self.owners, self._tools.read_memory(), self._tools.limits.memory_floor_bytes, by_last_look=by_last_look)
 
     def in_the_way(self, owner: ServiceOwner) -> tuple[str, ...]:
         """Returns the services that a switch would stop for one that waits for memory; none where that would not help."""
@@ -236,10 +216,6 @@ class Supervisor:
         for owner in ours:
             while owner.service.state not in RESTING and time.monotonic() < end:
                 await owner.await_change(limit_s=1.0)
-
-
-def _shares_group(plan: Plan, owner: ServiceOwner) -> bool:
-    return any(is_beside(plan, other) for other in owner.plans)
 
 
 def _makes_room(service: Service, now: float) -> bool:

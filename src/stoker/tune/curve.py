@@ -57,7 +57,19 @@ def guess_rate(count: int, kind: str, plain: Seen, family: Sequence[tuple[int, S
     length, by = _length(kind, source, count)
     lengths_sd = LENGTHS_SD[by] * _apart(count, source.draft_tokens)
     sd = math.hypot(_between_sd(count, below, above), lengths_sd, _noise(below), _noise(above))
-    return Guess(math.log(length / step_s), sd)
+    mean = math.log(length / step_s)
+    if kind == "ngram" and count > above.draft_tokens:
+        return _beyond(mean, sd, log_rate(above.seen))
+    return Guess(mean, sd)
+
+
+def _beyond(mean: float, sd: float, measured: float) -> Guess:
+    """Returns what more tokens of a lookup give: what it finds may end before them, and then they change nothing.
+
+    On a straight line from 8 tokens, 16 were guessed at 0.57 to 0.84 of their rate in all five tunings that came to it.
+    """
+    apart = (measured - mean) / 2
+    return Guess(mean + apart, math.hypot(sd, apart))
 
 
 def _anchors(kind: str, plain: Seen, family: Sequence[tuple[int, Seen]]) -> list[Anchor]:

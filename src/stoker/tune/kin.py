@@ -22,6 +22,10 @@ VERIFY, VERIFY_LEAST, VERIFY_MOST = 0.25, 0.05, 0.5
 TREE_SD, ADAPTIVE_SD = 0.12, 0.08
 # How much more or less another lookup length may find, as the standard deviation of a logarithm; twice that, two lengths on.
 FOUND_SD = 0.5
+# A longer match is found less often, each factor of two by so much, and what it finds is right more often, so that less of
+# the gain is lost: its square root. In ten sweeps of llama.cpp's demo model matches of 6 gave 0.9 to 2.1 times the rate of
+# matches of 3 with as many draft tokens, 1.2 to 1.6 times in the middle (docs/measured/tuning.md).
+FOUND_LESS, GAIN_KEPT = 0.25, 0.5
 # How much of what is off for a measured way is off for one that differs from it by a factor of two in one number.
 ALIKE = 0.7
 Counted = Sequence[tuple[int, Seen]]
@@ -55,9 +59,17 @@ def guess_lookup(way: Way, plain: Seen, relative: Way, found: Counted) -> Guess:
     """Returns the rate to expect with another lookup length, from ways with the relative's."""
     count = way.draft_tokens or 1
     guess = guess_rate(count, "ngram", plain, found)
-    length = length_of("ngram", max(found, key=lambda one: one[0])[1], count)
+    length, plain_s = length_of("ngram", max(found, key=lambda one: one[0])[1], count), math.exp(-log_rate(plain))
+    drafting_s = length * math.exp(-guess.mean) - plain_s
+    less = FOUND_LESS ** _longer(way, relative)
+    rarer, step_s = 1.0 + (length - 1.0) * less**GAIN_KEPT, plain_s + max(0.0, drafting_s) * less + min(0.0, drafting_s)
     found_sd = FOUND_SD * (1 + _apart(way.lookup_min, relative.lookup_min)) * (length - 1.0) / length
-    return Guess(guess.mean, math.hypot(guess.sd, found_sd))
+    return Guess(math.log(rarer / step_s), math.hypot(guess.sd, found_sd))
+
+
+def _longer(way: Way, relative: Way) -> float:
+    """Returns by how many factors of two a match has to be longer; 0 where it may be shorter, or nobody said."""
+    return max(0.0, math.log2(way.lookup_min / relative.lookup_min)) if way.lookup_min and relative.lookup_min else 0.0
 
 
 def moved(way: Way, guess: Guess, known: Sequence[tuple[Way, float, Guess]]) -> Guess:

@@ -18,7 +18,9 @@ from stoker.gateway.refusals import BAD_REQUEST, error_body
 from stoker.records import AdoptView, AdoptWish, ServiceView, StatusView, SwitchView, Wish
 from stoker.web.agents import agents_route
 from stoker.web.dashboard import dashboard_offers
+from stoker.web.fixes import fix_offers
 from stoker.web.keys import key_offers
+from stoker.web.looking import looking_offers
 from stoker.web.offers import Offer
 from stoker.web.openapi import JSON, describe
 from stoker.web.page_files import page_routes
@@ -70,6 +72,8 @@ def make_app(control: Control) -> App:
         *key_offers(control),
         *watch_offers(control),
         *dashboard_offers(control),
+        *looking_offers(control),
+        *fix_offers(control),
         Offer("POST", "/api/stop", stop, "End the daemon.", dict[str, str]),
     ]
     document = describe(offers)

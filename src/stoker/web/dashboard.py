@@ -8,6 +8,7 @@ from starlette.responses import Response
 from stoker.flows.control import Control
 from stoker.records import Diagnosis, Machine, Plan, ServiceView, SwitchView, TimelineView
 from stoker.records.dashboard import Shown
+from stoker.records.suggesting import SuggestionsView
 from stoker.records.watching import HistoryView
 from stoker.web.events import EventStream
 from stoker.web.feed import Feed
@@ -17,6 +18,7 @@ from stoker.web.wire import answer_json, read_number
 
 HOUR_S = 3600.0
 PAST = "A service's past, or the machine's where none is named."
+SUGGESTED = "What would run well on this machine, the best first."
 EVENTS = "What the dashboard shows, as server-sent events: everything first, then what changed."
 
 
@@ -55,10 +57,14 @@ def dashboard_offers(control: Control) -> list[Offer]:
     async def machine(request: Request) -> Response:
         return answer_json(await control.looking.machine())
 
+    async def suggestions(request: Request) -> Response:
+        return answer_json(await control.looking.suggestions())
+
     return [
         Offer("GET", "/api/events", events, EVENTS, str, kind="text/event-stream"),
         Offer("GET", "/api/dashboard", show, "What the dashboard shows now.", Shown),
         Offer("GET", "/api/machine", machine, "What is known of this machine.", Machine),
+        Offer("GET", "/api/suggestions", suggestions, SUGGESTED, SuggestionsView),
         Offer("GET", "/api/history", history, PAST, HistoryView, asks={"service": str, "span_s": float}),
         Offer("GET", f"{NAMED}/plan", plan, "How a service runs, each setting with its reason.", Plan),
         Offer("GET", f"{NAMED}/timeline", timeline, "What a service's last start was made of.", TimelineView),

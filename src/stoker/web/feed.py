@@ -75,7 +75,7 @@ class Feed:
 
 
 def _pieces(shown: Shown) -> Iterator[tuple[str, msgspec.Raw]]:
-    for name in ("daemon", "machine", "alerts", "lost", "switch"):
+    for name in ("daemon", "machine", "alerts", "lost", "switch", "fix"):
         yield name, msgspec.Raw(msgspec.json.encode(getattr(shown, name)))
     for card in shown.services:
         yield f"service/{card.name}", msgspec.Raw(msgspec.json.encode(card))

@@ -7,7 +7,9 @@ from starlette.responses import Response
 
 from stoker.errors import WrongUse
 from stoker.flows.control import Control
+from stoker.flows.logs import fold_noise
 from stoker.records import KeptVerification, ServiceView, State, SwitchView
+from stoker.records.diagnosis import LogSearch, LogTail
 from stoker.store.last_rows import KEPT
 from stoker.web.offers import Offer
 from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_body, read_number
@@ -16,6 +18,7 @@ LINES_LIMIT = 2000
 WAIT_ASKS = {"seen": State, "limit_s": float}
 NAMED = "/api/services/{name}"
 VERIFIED = f"{NAMED}/verifications"
+SEARCH = "The last lines of all that is kept of an engine's log that hold a text."
 LAST = "What its gate and `stoker verify` found out, the last first."
 
 
@@ -40,6 +43,15 @@ def service_offers(control: Control) -> list[Offer]:
         count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
         return answer_json(control.tail(request.path_params["name"], count))
 
+    async def tail(request: Request) -> Response:
+        count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
+        return answer_json(fold_noise(control.tail(request.path_params["name"], LINES_LIMIT), count))
+
+    async def search(request: Request) -> Response:
+        most = max(1, min(int(read_number(request, "most", 500)), LINES_LIMIT))
+        text, folds = request.query_params.get("text", ""), bool(read_number(request, "fold", 0))
+        return answer_json(await control.looking.search(request.path_params["name"], text, most, folds))
+
     async def unload(request: Request) -> Response:
         return answer_json(await control.unload(request.path_params.get("model")))
 
@@ -59,6 +71,8 @@ def service_offers(control: Control) -> list[Offer]:
         Offer("GET", f"{NAMED}/logs", logs, "The last lines of an engine's log.", list[str], asks={"lines": float}),
         Offer("GET", VERIFIED, verifications, LAST, list[KeptVerification], asks={"most": float}),
         Offer("POST", VERIFIED, keep_verification, "Keep what was found out.", KeptVerification, takes=KeptVerification),
+        Offer("GET", f"{NAMED}/logs/tail", tail, "The same without noise.", LogTail, asks={"lines": float}),
+        Offer("GET", f"{NAMED}/logs/search", search, SEARCH, LogSearch, asks={"text": str, "most": float, "fold": float}),
         Offer("POST", "/api/models/unload", unload, "Let all services stop, in llama-swap's words.", list[ServiceView]),
         Offer("POST", "/api/models/unload/{model}", unload, "Let the services of a model stop.", list[ServiceView]),
     ]

@@ -8,52 +8,14 @@ from typing import Literal
 
 from stoker.bench.figures import answered
 from stoker.bench.formats.figures import find_figure
-from stoker.records import GIB, BenchCell, BenchLoad, BenchRun, CellResult, Record, SeriesPoint
+from stoker.records import GIB, BenchCell, BenchLoad, BenchRun, CellResult, SeriesPoint
+from stoker.records.bench_pictures import Chart, HeatMap, Pictures, Series
 
 MOST_SERIES = 8  # more lines are told apart by nobody
 MOST_POINTS = 240
 MOST_BINS, LEAST_BINS, USUAL_BIN_S = 120, 12, 0.25  # finer bins show the engine's steps, not its rate
 RATES = {"total_e2e_tps": "tokens a second, all", "total_decode_tps": "tokens a second while decoding, all",
          "request_decode_tps": "tokens a second, each"}  # fmt: skip
-
-
-class Series(Record, frozen=True):
-    """One line; None where it has no value."""
-
-    label: str
-    values: tuple[float | None, ...]
-
-
-class Chart(Record, frozen=True):
-    """Lines over one x; `bars` have words instead of x. `note` says what was left out or is doubtful."""
-
-    name: str
-    title: str
-    kind: Literal["lines", "steps", "bars"]
-    x_label: str
-    y_label: str
-    x: tuple[float, ...]
-    series: tuple[Series, ...]
-    words: tuple[str, ...] = ()
-    note: str = ""
-
-
-class HeatMap(Record, frozen=True):
-    """Numbers in rows and columns; None where nothing was measured."""
-
-    name: str
-    title: str
-    x_label: str
-    columns: tuple[str, ...]
-    rows: tuple[str, ...]
-    values: tuple[tuple[float | None, ...], ...]
-
-
-class Pictures(Record, frozen=True):
-    """All that can be drawn of a run."""
-
-    charts: tuple[Chart, ...]
-    heat_maps: tuple[HeatMap, ...]
 
 
 def draw(run: BenchRun) -> Pictures:

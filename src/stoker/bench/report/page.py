@@ -12,8 +12,9 @@ import msgspec
 
 from stoker.bench.formats.figures import find_figure
 from stoker.bench.formats.names import meaning, split_name
-from stoker.bench.report.charts import HeatMap, draw, say_cell
+from stoker.bench.report.charts import draw, say_cell
 from stoker.records import BenchFigure, BenchRun, CellResult
+from stoker.records.bench_pictures import HeatMap
 
 ASSETS = Path(__file__).parent / "assets"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -68,13 +69,16 @@ def _when(at: float | None) -> str:
 
 
 def _doubts(cells: Sequence[CellResult]) -> Iterator[str]:
-    failures = [(one, f"{error} ({times} times)") for one in cells for error, times in one.errors]
-    doubts = [(one, text) for one in cells for text in one.warnings]
-    texts = [f"{say_cell(one.cell)}: {text}" for one, text in (*failures, *doubts)]
+    texts = [f"{say_cell(one.cell)}: {text}" for one in cells for text in doubts_of(one)]
     if texts:
         yield "<h2>What is doubtful</h2><ul>"
         yield from (f"<li>{escape(text)}</li>" for text in texts)
         yield "</ul>"
+
+
+def doubts_of(one: CellResult) -> tuple[str, ...]:
+    """Returns what failed in a cell, and what makes its figures doubtful."""
+    return (*(f"{error} ({times} times)" for error, times in one.errors), *one.warnings)
 
 
 def _map(one: HeatMap) -> str:
@@ -100,7 +104,7 @@ def say_number(value: float) -> str:
 
 
 def _table(cells: Sequence[CellResult]) -> Iterator[str]:
-    names = [name for name in COLUMNS if any(_told(one, name) for one in cells)]
+    names = [name for name in COLUMNS if any(find_told(one, name) for one in cells)]
     if not names:
         return
     yield "<h2>Cells</h2><p>Medians, in brackets the interval of 95 %; * a mean without values.</p>"
@@ -108,12 +112,13 @@ def _table(cells: Sequence[CellResult]) -> Iterator[str]:
     yield "".join(f'<th scope="col" title="{escape(meaning(name))}">{_heading(name)}</th>' for name in names)
     yield "</tr>"
     for one in cells:
-        figures = "".join(f"<td>{_figure(_told(one, name))}</td>" for name in names)
+        figures = "".join(f"<td>{_figure(find_told(one, name))}</td>" for name in names)
         yield f'<tr><th scope="row">{escape(say_cell(one.cell))}</th>{figures}</tr>'
     yield "</table></div>"
 
 
-def _told(one: CellResult, name: str) -> BenchFigure | None:
+def find_told(one: CellResult, name: str) -> BenchFigure | None:
+    """Returns a figure of a cell, or its mean where another tool gives no more."""
     return find_figure(one, name) or find_figure(one, f"mean_{name}")
 
 

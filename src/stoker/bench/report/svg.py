@@ -7,7 +7,7 @@ from html import escape
 from itertools import pairwise
 from math import floor, log10
 
-from stoker.bench.report.charts import Chart, HeatMap, Pictures
+from stoker.records.bench_pictures import Chart, HeatMap, Pictures
 
 WIDTH, CHART_HEIGHT, GAP = 900, 340, 30
 LEFT, RIGHT, TOP, BOTTOM = 80, 20, 40, 62

@@ -5,10 +5,10 @@ import { h } from "./dom.js";
 import { clock, number } from "./format.js";
 import { CHARTS, columns, events, SPANS } from "./series.js";
 
-const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"];
+export const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9"];
 const EVENTS = { alert: "#d55e00", over: "#009e73", act: "#cc79a7", start: "#0072b2" };
 const HEIGHT = 170, RENEW_MS = 30_000;
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function axis(label) {
   const line = { stroke: colour("--line"), width: 1 };

@@ -2,6 +2,7 @@
 
 import { h, say } from "./dom.js";
 import { number, seconds } from "./format.js";
+import { marker } from "./drafted.js";
 import { stream } from "./stream.js";
 
 const PATH = "/v1/chat/completions";
@@ -24,21 +25,26 @@ export function chatTab(place, name, { looksOn }) {
   const send = h("button", { type: "submit", class: "main" }, "Ask"), stop = h("button", { type: "button", hidden: true }, "Stop");
   const request = h("pre", { tabindex: "0", "aria-label": "The request as curl" }), shown = h("details", { hidden: true }, h("summary", {}, "The request as curl"), request);
   const messages = [];
-  let model = null, cut = null, isReady = false;
+  let model = null, cut = null, isReady = false, tellsSteps = false;
 
   async function answer(body, words, told) {
     const began = performance.now();
-    let firstAt = 0, tokens = 0, timings = null, text = "";
+    const mark = marker();
+    let firstAt = 0, tokens = 0, timings = null, text = "", hasDrafts = false;
     for await (const event of stream(PATH, body, cut.signal)) {
       if (event.error) throw new Error(event.error.message);
       const delta = event.choices?.[0]?.delta ?? {}, piece = delta.content ?? "";
       timings = event.timings ?? timings;
       if (piece || delta.reasoning_content) { firstAt ||= performance.now(); tokens += 1; }
       text += piece;
-      say(words, text);
+      if (piece) {
+        const isDrafted = mark(event.timings);
+        hasDrafts ||= isDrafted;
+        words.append(isDrafted ? h("span", { class: "drafted" }, piece) : piece);
+      }
       if (event.usage?.completion_tokens) tokens = event.usage.completion_tokens;
     }
-    if (firstAt) say(told, measured(began, firstAt, tokens, timings));
+    if (firstAt) say(told, measured(began, firstAt, tokens, timings) + (hasDrafts ? " (underlined)" : ""));
     return text;
   }
 
@@ -46,7 +52,7 @@ export function chatTab(place, name, { looksOn }) {
     event.preventDefault();
     if (!question.value.trim() || cut) return;
     messages.push({ role: "user", content: question.value.trim() });
-    const body = { model, messages, stream: true, stream_options: { include_usage: true }, max_tokens: 512 };
+    const body = { model, messages, stream: true, stream_options: { include_usage: true }, max_tokens: 512, ...(tellsSteps ? { timings_per_token: true } : {}) };
     say(request, curl(body));
     shown.hidden = false;
     const words = h("p", { class: "answer" }), told = h("p", { class: "dim measured" });
@@ -67,7 +73,7 @@ export function chatTab(place, name, { looksOn }) {
   }
 
   function update(card) {
-    if (card) [model, isReady] = [card.model, card.state === "READY" && card.answers];
+    if (card) [model, isReady, tellsSteps] = [card.model, card.state === "READY" && card.answers, card.engine === "llamacpp"];
     send.disabled = !isReady || looksOn || Boolean(cut);
     question.placeholder = looksOn ? "this browser only looks on" : isReady ? `Ask ${model}` : "it has to be READY first";
   }

@@ -1,5 +1,6 @@
 // What can be done with a service: what cannot be done now says why, and what stops something asks first.
 
+import { agreed } from "./agree.js";
 import { ask, service } from "./api.js";
 import { h, mark, say } from "./dom.js";
 import { bytes, seconds } from "./format.js";
@@ -8,30 +9,24 @@ import { tell, tellFault } from "./notices.js";
 const WORDS = { start: "Start", stop: "Stop", switch: "Switch to it", restart: "Restart", rollback: "Roll back" };
 const USES = { start: "start", stop: "down", switch: "switch", restart: "restart", rollback: "rollback" };
 
+// Of one that was never started only its group is known: what it needs is found out when it is planned.
+function leaves(card) {
+  const more = card.is_new && card.goes.length ? ["what else leaves it no room"] : [];
+  return [...card.goes, ...more].join(" and ") || "what leaves it no room";
+}
+
 function consequence(deed, card) {
   const again = card.expected_s ? ` It took ${seconds(card.expected_s)} to start the last times.` : "";
   if (deed === "stop") return `Requests that run may end first; then its memory (${bytes(card.held_bytes)}) comes back.`;
   if (deed === "restart") return `Requests that run may end first; then it starts again by the same plan.${again}`;
   if (deed === "rollback") return `It goes back to the plan by which it was READY before; what runs by this one stops.${again}`;
-  if (deed === "switch") return `This stops ${card.goes.join(" and ") || "what leaves it no room"}.${again}`;
+  if (deed === "switch") return `This stops ${leaves(card)}.${again}`;
   return "";
 }
 
-function confirmed(deed, card) {
-  const text = consequence(deed, card);
-  if (!text) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const dialog = h("dialog", { "aria-labelledby": "asked", onclose: () => { dialog.remove(); resolve(dialog.returnValue === "yes"); } },
-      h("h2", { id: "asked" }, `${WORDS[deed]}: ${card.name}`), h("p", {}, text),
-      h("form", { method: "dialog", class: "row" },
-        h("button", { value: "yes", class: "main" }, WORDS[deed]), h("button", { value: "no" }, "Not now")));
-    document.body.append(dialog);
-    dialog.showModal();
-  });
-}
-
 async function act(deed, card, button) {
-  if (!(await confirmed(deed, card))) return;
+  const text = consequence(deed, card);
+  if (text && !(await agreed(`${WORDS[deed]}: ${card.name}`, text, WORDS[deed]))) return;
   button.setAttribute("aria-busy", "true");
   try {
     await ask("POST", service(card.name, USES[deed]));

@@ -1,5 +1,7 @@
 // Begins: asks for the session, hears what is so, and shows the view that the address names.
 
+import { benchView } from "./bench.js";
+import { clientsView } from "./clients.js";
 import { Feed } from "./feed.js";
 import { say, show } from "./dom.js";
 import { ago, clock, now } from "./format.js";
@@ -7,10 +9,22 @@ import { leave, session, showLogin } from "./login.js";
 import { tellFault } from "./notices.js";
 import { nowView } from "./now.js";
 import { serviceView } from "./service.js";
+import { verifyView } from "./verify.js";
 
 const place = document.getElementById("main"), stale = document.getElementById("stale"), logout = document.getElementById("logout");
+const VIEWS = { __proto__: null, service: serviceView, verify: verifyView, bench: benchView, clients: clientsView };
+const views = document.getElementById("views");
 let view = null, looksOn = false, lostAt = 0, hasNews = false;
 const feed = new Feed({ onChange: take, onLost: lose, onRefused: begin });
+
+// Addresses are typed and passed on by people: one that is not well formed names nothing that exists.
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
 
 function take() {
   const isFirst = !hasNews;
@@ -36,14 +50,20 @@ function update() {
 function route() {
   if (!hasNews) return;
   view?.close();
-  const [, kind, name, tab] = location.hash.split("/");
-  view = kind === "service" && name ? serviceView(place, decodeURIComponent(name), tab, { looksOn }) : nowView(place, { looksOn });
+  const [, kind, name, tab] = location.hash.split("/").map(decoded), open = VIEWS[kind];
+  const now = kind === "service" || !open ? "" : kind;
+  for (const link of views.children) {
+    if (link.dataset.view === now) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  view = open && (name || kind !== "service") ? open(place, name, tab, { looksOn }) : nowView(place, { looksOn });
   update();
 }
 
 function enter(told) {
   [looksOn, hasNews] = [told.looks_on, false];
   show(logout, true);
+  show(views, true);
   show(document.getElementById("looks-on"), looksOn);
   feed.open();
 }
@@ -54,6 +74,7 @@ function login(why) {
   view?.close();
   [view, hasNews, lostAt] = [null, false, 0];
   show(logout, false);
+  show(views, false);
   update();
   showLogin(place, why, enter);
 }

@@ -17,13 +17,14 @@ function switchText(view) {
 function general(pieces) {
   const alerts = (pieces.get("alerts") ?? []).filter((one) => one.state === "firing" && !pieces.has(`service/${one.about}`));
   const run = pieces.get("daemon")?.run, idle = pieces.get("daemon")?.idle;
-  return [switchText(pieces.get("switch")), run && `The workflow ${run.workflow} runs.`,
+  const fix = pieces.get("fix");
+  return [switchText(pieces.get("switch")), fix && !fix.outcome && `A fix of ${fix.service} is tried.`, run && `The workflow ${run.workflow} runs.`,
     idle?.returns_at && `${idle.default_service} comes back: ${idle.why}.`,
     ...alerts.map((one) => `${one.title}: ${one.why}. ${one.fix}`), ...(pieces.get("lost") ?? [])].filter(Boolean).join(" ");
 }
 
 export function nowView(place, { looksOn }) {
-  const memory = memoryBar(), first = firstVisit();
+  const memory = memoryBar(), first = firstVisit(looksOn);
   const said = h("p", { class: "said", role: "status" }), grid = h("div", { class: "grid" });
   place.replaceChildren(h("h1", { class: "hidden" }, "Services"), first.whole, said, grid, memory.whole);
   const known = new Map();

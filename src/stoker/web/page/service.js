@@ -20,11 +20,12 @@ export function serviceView(place, name, wanted, { looksOn }) {
     h("a", { href: `#/service/${encodeURIComponent(name)}/${one}`, "aria-current": one === tab ? "page" : null }, words));
   const body = h("section", { class: "card tab", "aria-label": TABS.find(([one]) => one === tab)[1] });
   place.replaceChildren(h("p", {}, h("a", { href: "#/" }, "← All services")), card.whole, h("nav", { class: "tabs", "aria-label": name }, links), body);
-  const opened = open(body, name, { looksOn });
+  let opened = null; // only of a service that there is
 
   function update(pieces) {
     const found = pieces.get(`service/${name}`);
     if (!found) { if (!gone.isConnected) place.replaceChildren(h("p", {}, h("a", { href: "#/" }, "← All services")), gone); return; }
+    opened ??= open(body, name, { looksOn }) ?? {};
     card.update(found, pieces.get("machine") ?? {}, pieces.get("alerts") ?? []);
     mark(body, "data-state", found.state);
     opened?.update?.(found, pieces);

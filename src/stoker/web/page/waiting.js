@@ -1,4 +1,4 @@
-// Asks for something once and shows it, or why there is nothing to show.
+// Asks for something once and shows it, or why there is nothing to show; returns what was told.
 
 import { ask } from "./api.js";
 import { h } from "./dom.js";
@@ -6,10 +6,13 @@ import { h } from "./dom.js";
 export async function fill(place, path, draw) {
   place.replaceChildren(h("p", { class: "dim" }, "One moment …"));
   try {
-    place.replaceChildren(...[draw(await ask("GET", path))].flat());
+    const told = await ask("GET", path);
+    place.replaceChildren(...[draw(told)].flat().filter(Boolean));
+    return told;
   } catch (problem) {
     place.replaceChildren(h("p", {}, [problem.message, problem.why].filter(Boolean).join(": ")),
       problem.next ? h("p", { class: "dim" }, `Next: ${problem.next}`) : "");
+    return null;
   }
 }
 

@@ -28,7 +28,7 @@ AT_ONCE, LENGTH, REQUESTS = click.IntRange(1, 4096), click.IntRange(1, 10**7), c
 @click.command(cls=ManyValues, help=HELP, short_help="Measure (what it does without a command).")
 @click.argument("service", required=False)
 @click.option("--url", help="Any address, with or without /v1, instead of a service.")
-@click.option("--model", help="The model to ask there.")
+@click.option("--model", help="The model to ask there, if there are several.")
 @click.option("--key-file", type=click.Path(path_type=Path), help="The file with the key that it wants.")
 @click.option("--engine", "engine_url", help="The engine behind it, whose own counters are to be read.")
 @click.option("--engine-key-file", type=click.Path(path_type=Path), help="The file with the engine's own key.")
@@ -105,18 +105,17 @@ COMMAND = measure
 
 def _choose(service: str | None, address: Address, *, direct: bool) -> tuple[Target, BenchSubject]:
     from stoker.errors import WrongUse
-    from stoker.flows.addresses import Address, target_of
+    from stoker.flows.addresses import Address
+    from stoker.flows.bench_targets import choose_service, target_at
     from stoker.records import BenchSubject
 
     if address == Address(None, None):
-        from stoker.flows.bench_targets import choose_service
-
         return choose_service(service, direct=direct)
     if service is not None or direct:
         raise WrongUse(
             "name a service, or --url with all that belongs to it", next_step="`stoker bench --help` has examples"
         )
-    target = target_of(address)
+    target = target_at(address)
     return target, BenchSubject(url=target.url, model=target.model)
 
 

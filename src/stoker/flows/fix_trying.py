@@ -1,0 +1,91 @@
+"""A fix in two steps, for pages and agents: what would change is told with a digest; who names that has it tried.
+
+The daemon follows what it began, so that nobody has to wait for it: once the service is READY by its gate, the change is
+written into stoker.toml; else what ran before runs again, and the file stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from stoker.config import Paths, read_config
+from stoker.errors import Refused, StokerError
+from stoker.flows.fixing import Proposal, propose_fix, write_fix
+from stoker.records import Plan, SwitchView, Wish
+from stoker.records.fixing import FixOutcome, FixTried, FixView
+
+LOOK_S = 30.0
+logger = logging.getLogger("stoker.daemon")
+
+
+class FixTrials:
+    """Proposes fixes, and tries those that are agreed to; `last` is what was tried last, under way or over.
+
+    `who_goes` raises StokerError where there can be no room; `switch` begins one, `await_switch` waits for its next step.
+    """
+
+    def __init__(
+        self, paths: Paths, who_goes: Callable[[Plan], tuple[str, ...]], switch: Callable[[Wish], Awaitable[SwitchView]],
+        await_switch: Callable[[int, float, float], Awaitable[SwitchView]],
+    ) -> None:  # fmt: skip
+        self.last: FixTried | None = None
+        self._paths, self._who_goes, self._switch, self._await_switch = paths, who_goes, switch, await_switch
+        self._begun: asyncio.Queue[tuple[Proposal, SwitchView]] = asyncio.Queue()
+
+    async def propose(self, service: str) -> FixView:
+        """Returns what would mend a service's last failure; raises Refused where no change of its table does."""
+        return self._view(await self._read(service))
+
+    async def begin(self, service: str, digest: str) -> SwitchView:
+        """Begins to try what the digest stands for; raises Refused where it would be something else by now."""
+        proposal = await self._read(service)
+        if _digest(proposal) != digest:
+            raise Refused(
+                f"what would mend {service} is not what was shown", why="its log, its plan or stoker.toml changed meanwhile",
+                next_step="look again, and decide anew",
+            )  # fmt: skip
+        view = await self._switch(proposal.wish)
+        self.last = FixTried(service, proposal.cause.rule, view.since)
+        self._begun.put_nowait((proposal, view))
+        return view
+
+    async def run(self) -> None:
+        """Follows what was begun until cancelled; a fix whose switch a next daemon ends is written by nobody."""
+        while True:
+            proposal, view = await self._begun.get()
+            tried = FixTried(proposal.service, proposal.cause.rule, view.since)
+            outcome, why = await self._finish(proposal, view)
+            logger.info("service=%s fix=%s outcome=%s why=%s", tried.service, tried.rule, outcome, why)
+            self.last = msgspec.structs.replace(tried, outcome=outcome, why=why)
+
+    async def _finish(self, proposal: Proposal, view: SwitchView) -> tuple[FixOutcome, str]:
+        while view.outcome is None:
+            view = await self._await_switch(len(view.steps), view.since, LOOK_S)
+        if view.outcome != "ready":
+            return "not applied", view.why
+        try:
+            backup = await asyncio.to_thread(write_fix, proposal)
+        except StokerError as problem:
+            return "not written", f"{problem.what}; {problem.next_step or problem.why}"
+        return "written", f"it is READY so, and {proposal.file} says it; as it was before: {backup}"
+
+    async def _read(self, service: str) -> Proposal:
+        return await asyncio.to_thread(lambda: propose_fix(self._paths, read_config(self._paths.config), service))
+
+    def _view(self, proposal: Proposal) -> FixView:
+        cause = proposal.cause
+        return FixView(
+            service=proposal.service, rule=cause.rule, title=cause.title, confidence=cause.confidence, because=cause.cause,
+            settings=proposal.settings, lines=proposal.lines, file=str(proposal.file), plan_id=proposal.plan.plan_id,
+            goes=self._who_goes(proposal.plan), digest=_digest(proposal),
+        )  # fmt: skip
+
+
+def _digest(proposal: Proposal) -> str:
+    said = msgspec.json.encode((proposal.service, proposal.plan.plan_id, proposal.text, proposal.new_text))
+    return hashlib.sha256(said).hexdigest()[:24]

@@ -1,0 +1,113 @@
+"""Tuning beside a sweep: what its rows say, how they are kept, and that it leaves nothing behind where it is cut off."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+from benchmarks.tuning import Case, cases_of, read_rows, share_cores
+from benchmarks.tuning_page import BY_HAND, Figure, Row, bands, differences, render
+
+from stoker.records import Band
+
+ROOT = Path(__file__).parents[2]
+
+
+def make_row(seed: int = 1, best: str = "draft 4", turns: tuple[tuple[float, float], ...] = (), starts: int = 5) -> Row:
+    """Returns a row whose tuning chose `draft 3`, with at most 8 starts for half of the sweep's 16."""
+    figures = (
+        Figure("draft 3", 100.0, None, 104.0),
+        Figure("draft 4", None, Band(98.0, 90.0, 110.0), 105.0),
+        Figure("draft 5", None, Band(98.0, 90.0, 110.0), 80.0),
+        Figure("ngram", None, None, 70.0),
+    )
+    return Row(
+        "llama.cpp", "code", seed, "draft 3", best, turns, starts, 16, 30.0, 90.0, why="why", figures=figures,
+        machine="x86_64", day="2026-11-23", version="1", measure_s=5.0,
+    )  # fmt: skip
+
+
+def write_rows(file: Path, *rows: Row) -> None:
+    """Writes rows as the benchmark keeps them."""
+    file.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+
+
+def run(*words: str) -> list[str]:
+    """Returns the command line of the benchmark."""
+    return [sys.executable, "-m", "benchmarks.tuning", *words]
+
+
+@pytest.mark.parametrize(
+    ("turns", "is_good"),
+    [
+        (((98.0, 100.0), (60.0, 100.0), (99.0, 100.0)), True),
+        (((96.0, 100.0), (130.0, 100.0), (96.0, 100.0)), False),
+        ((), False),
+    ],
+    ids=["the middle of the turns is near", "the middle is not", "no turn ended"],
+)
+def test_a_choice_is_judged_by_its_turns_alone(turns: tuple[tuple[float, float], ...], is_good: bool) -> None:
+    assert make_row(turns=turns).is_good is is_good
+
+
+def test_a_choice_that_is_the_sweeps_best_is_good_with_half_of_the_starts_and_not_with_more() -> None:
+    assert make_row(best="draft 3", starts=8).is_good
+    assert not make_row(best="draft 3", starts=9).is_good
+
+
+def test_the_page_says_how_much_of_a_figure_is_the_starts_own() -> None:
+    rows = [make_row(2, turns=((98.0, 100.0),)), make_row(1, best="draft 3")]
+    assert differences(rows) == pytest.approx([0.04, 0.04])
+    assert bands(rows) == (2, 4)
+    page = render(rows, ["llama.cpp prose 2"])
+    assert "**2 of 2**" in page
+    assert "differed by 4.0% (the middle of 2;" in page
+    assert "did not end: llama.cpp prose 2." in page
+    assert page.index("| 1 | draft 3 | draft 3 | the same |") < page.index("| 2 | draft 3 | draft 4 | 2.0% (2.0% to 2.0%) |")
+
+
+def test_what_is_kept_is_not_asked_again_and_a_line_that_was_cut_off_is(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    write_rows(file, make_row(1), make_row(2))
+    file.write_bytes(file.read_bytes()[:-9])
+    assert cases_of("llama.cpp", 2, read_rows(file)) == [
+        Case("llama.cpp", "prose", 1), Case("llama.cpp", "code", 2), Case("llama.cpp", "prose", 2),
+    ]  # fmt: skip
+    assert read_rows(tmp_path / "none") == []
+
+
+def test_lanes_get_cores_of_their_own_side_by_side() -> None:
+    assert share_cores(range(13), 5) == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+    assert share_cores([4, 6], 2) == [[4], [6]]
+    with pytest.raises(SystemExit, match="3 lanes need as many cores"):
+        share_cores([4, 6], 3)
+
+
+def test_the_page_is_made_of_kept_rows_without_a_start(tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.jsonl", make_row(best="draft 3"))
+    words = ("--rows", str(tmp_path / "rows.jsonl"), "--resume", "--seeds", "0", "--write", str(tmp_path / "page.md"))
+    subprocess.run(run(*words), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    page = tmp_path / "page.md"
+    assert "**1 of 1**" in page.read_text()
+    page.write_text(page.read_text().replace("1 of 1", "0 of 1") + f"\n{BY_HAND}\nA note.\n")
+    subprocess.run(run(*words), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    assert "**1 of 1**" in page.read_text()
+    assert page.read_text().endswith("A note.\n")
+
+
+def test_what_is_told_to_end_leaves_nothing_running(tmp_path: Path) -> None:
+    words = ("--rows", str(tmp_path / "rows.jsonl"), "--seeds", "1", "--measure", "1")
+    with subprocess.Popen(run(*words), cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+    assert b"tok/s" in first
+    assert process.returncode == 1
+    assert not [one for one in below if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
