@@ -102,7 +102,8 @@ Each log ends with one fault, which was found; its file was just written, so tha
 | --- | ---: | ---: | ---: | ---: | ---: | --- |
 {rows}
 
-Wanted: 1 GB (0.93 GiB) in 10 s and 100 MB of memory. A log of new faults without end, each line tried against patterns, misses it by far.
+Wanted: 1 GB (0.93 GiB) in 10 s and 100 MB of memory. A log of new faults without end misses it by
+far, since each of its lines is tried against patterns.
 """
 
 
