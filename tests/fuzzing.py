@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, cast
 
 import h11
 
-from stoker.gateway.connection import ClientConnection, Limits
+from stoker.gateway.connection import ClientConnection
+from stoker.gateway.deadlines import Deadlines, Limits
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.keyring import Denial
 from stoker.gateway.meter import refuse_denied
@@ -134,7 +135,7 @@ class Player:
             self.loop.call_soon(answer) if waits else answer()
 
         self.handle = handle
-        connection = ClientConnection(self, LIMITS)
+        connection = ClientConnection(self, Deadlines(LIMITS))
         wire = Wire(self.loop, connection)
         connection.connection_made(wire)
         for piece in pieces:
