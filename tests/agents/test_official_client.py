@@ -15,7 +15,7 @@ LOOKING = {
     "bench_compare", "diagnose_log", "diagnose_service", "diagnose_sglang", "diagnose_vllm", "explain_setting",
     "lint_command", "machine_facts", "plan_service", "search_knowledge", "service_logs", "service_status", "verify_service",
 }  # fmt: skip
-ACTING = {"start_service", "stop_service", "switch_service", "confirm_action"}
+ACTING = {"start_service", "stop_service", "switch_service", "apply_fix", "confirm_action"}
 
 WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("service_logs", {"lines": "many"}, "Expected `int`, got `str` - at `$.lines`"),

@@ -64,7 +64,9 @@ def render_entry(name: str, words: Sequence[str], variables: Variables) -> tuple
     entry = ENTRIES[name]
     settings = [
         ClientSetting("command", words[0], "a whole path: agents start their servers with a PATH of their own"),
-        ClientSetting("--allow-actions", "", "add it to the words if the agent may propose to start and stop services"),
+        ClientSetting(
+            "--allow-actions", "", "add it to the words if the agent may propose to start, stop and mend services"
+        ),
         ClientSetting("tools", TOKENS, "their descriptions are in each request: much for a context of 16,384 tokens"),
     ]
     if variables:

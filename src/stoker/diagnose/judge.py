@@ -14,6 +14,7 @@ from stoker.diagnose.redact import hide_secrets
 from stoker.diagnose.scan import Hit
 from stoker.records import Cause, Confidence, LogLine, Noise, Rule, Test
 from stoker.rules.compare import Situation, holds, is_given_name
+from stoker.rules.filled import filled_drop, filled_use
 from stoker.rules.match import FORBIDDING, standing_of
 
 CONTEXT = 140  # characters that are shown on either side of a sign
@@ -132,8 +133,8 @@ def _tell(suspect: Suspect, times: int) -> Cause:
         severity=rule.severity,
         times=times,
         hangs_on=tuple(f"{name} {say_test({**rule.wrong, **rule.when}[name])}" for name in suspect.unknown),
-        use=rule.use,
-        drop=rule.drop,
+        use=filled_use(rule, suspect.hits[0].found),
+        drop=filled_drop(rule, suspect.hits[0].found),
         local=rule.local,
         contradicts=rule.contradicts,
     )

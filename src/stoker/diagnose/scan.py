@@ -1,7 +1,6 @@
-"""Finds signs in blocks of a log. A log repeats itself: a line is looked at once, and after that as often as it is news.
+"""Finds signs in blocks of a log. One pass looks for the texts that signs cannot do without; only their lines meet patterns.
 
-Lines that differ in numbers alone have one key. Of a new key's lines the words are looked at, each word once; only lines
-with a word that holds an anchor of some sign are tried against that sign's pattern.
+A log repeats itself: lines that differ in digits alone are tried some times, and after that as often as a block ends.
 """
 
 from __future__ import annotations
@@ -9,26 +8,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate
 from typing import NamedTuple
 
-from stoker.diagnose.anchors import find_anchors, one_pattern
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from stoker.diagnose.anchors import find_anchors
 from stoker.diagnose.blocks import Block
 from stoker.supervise.logs import ESCAPES
 
 LINES = bytes.maketrans(b"\r", b"\n")  # each state of a progress bar is a line of its own
 # Hexadecimal digits tell request from request and address from address; two sentences never differ in them alone.
 DROPPED = b"0123456789abcdefABCDEF"
-SMALL = bytes(code if chr(code).islower() else ord(chr(code).lower()) if 65 <= code <= 90 else 32 for code in range(256))
-MOST_KEYS, MOST_KEY_BYTES = 50_000, 8 * 2**20
-MOST_WORDS = 100_000
-MOST_NEW_WORDS = 30_000  # of a block: where more are new, the next one's will be, too
-LONGEST_WORD = 64
-NEWS = 20  # so often lines with one key are tried; from then on they are taken to say what the last one said
-DULL = 4  # so often where they said nothing
+NO_ENDS = bytes(code for code in range(256) if code not in b"\r\n")
+MOST_KEYS = 100_000
+NEWS = 20  # so often lines with one key are tried; from then on they are taken to say what the last one of each block says
+DULL, NEVER = 4, -1  # so often where they said nothing, and then never
+MANY = 500  # of anchors in a block: where there are more, it is looked first which of its lines are the same
 PIECE, OVERLAP = 8192, 1024
+STEP = PIECE - OVERLAP
 # What a client asked for is no sign of anything, whatever it says.
 QUOTED = re.compile(r"""Received request|\bprompt: ['"]|["'](?:content|prompt|text|input)["']: """)
+
+
+Match = tuple[int, int, int]  # an anchor's number, where it begins, where it ends
 
 
 class Sign(NamedTuple):
@@ -49,12 +51,20 @@ class Hit(NamedTuple):
     found: re.Match[str]
 
 
+class Piece(NamedTuple):
+    """A line that a sign may be in, or a part of a very long one; `held` are the anchors that were found there."""
+
+    begin: int
+    end: int
+    held: Sequence[Match]
+
+
 @cache
 def make_sign(kind: str, name: str, pattern: str) -> Sign:
-    """Returns a sign; its pattern needs a run of letters that each match holds."""
+    """Returns a sign; its pattern needs a run of characters that each match holds."""
     anchors = find_anchors(pattern)
     if not anchors:
-        raise ValueError(f"no match of {pattern!r} is sure to hold four letters in a row")
+        raise ValueError(f"no match of {pattern!r} is sure to hold four characters in a row")
     return Sign(kind, name, re.compile(pattern), anchors)
 
 
@@ -62,123 +72,121 @@ class Scanner:
     """Finds the hits of signs in one log's blocks, in the order of its lines."""
 
     def __init__(self, signs: Iterable[Sign]) -> None:
-        self._by_anchor: dict[str, list[Sign]] = {}
-        for sign in signs:
+        self._signs = list(signs)
+        by_anchor: dict[str, list[int]] = {}
+        for place, sign in enumerate(self._signs):
             for anchor in sign.anchors:
-                self._by_anchor.setdefault(anchor, []).append(sign)
-        self._anchor = one_pattern(self._by_anchor)
-        self._dull: set[bytes] = set()
-        self._dull_bytes = 0
-        self._times: dict[bytes, int] = {}
-        self._words: dict[bytes, bool] = {}  # whether a word holds an anchor
+                by_anchor.setdefault(anchor, []).append(place)
+        self._of_anchor = list(by_anchor.values())
+        self._search = BytesAhoCorasick([one.encode() for one in by_anchor], implementation=Implementation.DFA)
+        self._times: dict[int, int] = {}  # how often lines were tried, by the hash of their key
+        self._repeats = False
 
     def scan(self, block: Block) -> list[Hit]:
         """Returns the hits in one block."""
-        keys = block.data.translate(LINES, DROPPED).split(b"\n")
-        if self._dull.issuperset(keys):
-            return []
-        whole = block.data.translate(LINES).split(b"\n")
-        lines, origins = _in_pieces(whole)
-        if lines is not whole:
-            keys = [line.translate(None, DROPPED) for line in lines]
-        last = dict(zip(keys, range(len(keys)), strict=True))
-        fresh = last.keys() - self._dull
-        places = self._places(keys, fresh, last)
-        telling = self._telling(b"\n".join([lines[place] for place in places]))
-        told = [place for place in places if telling and not telling.isdisjoint(_words(lines[place]))]
-        self._forget(fresh - {keys[place] for place in told})
-        numbers = _numbers(block, whole, [origins[place] for place in told])
-        return [hit for place, line in zip(told, numbers, strict=True) for hit in self._try(line, lines[place], keys[place])]
-
-    def _places(self, keys: list[bytes], fresh: set[bytes], last: dict[bytes, int]) -> list[int]:
-        """The last line of each key in the block, and of one that is still news as many of the first as are missing."""
-        places = {last[key] for key in fresh}
-        left = {key: NEWS - times for key in fresh if (times := self._times.get(key, 0)) < NEWS}
-        for place, key in enumerate(keys) if left else ():
-            if (more := left.get(key)) is None:
-                continue
-            places.add(place)
-            if more > 1:
-                left[key] = more - 1
-            else:
-                del left[key]
-        return sorted(places)
-
-    def _telling(self, text: bytes) -> set[bytes]:
-        words = _words(text)
-        new = words - self._words.keys()
-        telling = self._with_anchor(b" ".join(new))
-        known = telling | {word for word in words - new if self._words[word]}
-        if len(new) <= MOST_NEW_WORDS:
-            self._keep_words(new, telling)
-        return known
-
-    def _keep_words(self, new: set[bytes], telling: set[bytes]) -> None:
-        if max(map(len, new), default=0) > LONGEST_WORD:  # what is none takes memory, and seldom comes twice
-            new = {word for word in new if len(word) <= LONGEST_WORD}
-        if len(self._words) > MOST_WORDS:
-            self._words.clear()
-        self._words |= dict.fromkeys(new, False)
-        self._words |= dict.fromkeys(telling & new, True)
-
-    def _with_anchor(self, text: bytes) -> set[bytes]:
-        """Returns those of the words in a text that hold an anchor."""
-        found, end = set(), 0
-        while match := self._anchor.search(text, end):
-            begin, end = text.rfind(b" ", 0, match.start()) + 1, text.find(b" ", match.end())
-            end = len(text) if end < 0 else end
-            found.add(text[begin:end])
-        return found
-
-    def _forget(self, dull: set[bytes]) -> None:
-        dull = dull - self._dull
-        self._dull_bytes += sum(map(len, dull))
-        if len(self._dull) > MOST_KEYS or self._dull_bytes > MOST_KEY_BYTES:
-            self._dull.clear()
-            self._dull_bytes = 0
-        self._dull |= dull
-
-    def _try(self, line: int, data: bytes, key: bytes) -> list[Hit]:
-        hits = list(self._find(line, ESCAPES.sub(b"", data).decode(errors="replace")))  # as a terminal shows it
+        text = block.data.translate(LINES) if b"\r" in block.data else block.data
+        if b"\x1b" in text:
+            text = ESCAPES.sub(b"", text)  # as a terminal shows it
         if len(self._times) > MOST_KEYS:
             self._times.clear()
-        self._times[key] = times = self._times.get(key, 0) + 1
-        if times >= DULL and not hits:
-            self._forget({key})
+        news = self._news(text) if self._repeats else None
+        lines = _Lines(block, text if news is None else news.text, None if news is None else news.places)
+        found = self._search.find_matches_as_indexes(lines.text.lower(), overlapping=True)
+        self._repeats = news is not None or len(found) > MANY
+        pieces = list(_pieces(lines.text, found))
+        keys = [hash(lines.text[one.begin : one.end].translate(None, DROPPED)) for one in pieces]
+        if news is not None:
+            self._times |= dict.fromkeys(news.unknown.difference(keys), NEVER)
+        last = dict(zip(keys, range(len(keys)), strict=True))
+        hits: list[Hit] = []
+        for place, (key, piece) in enumerate(zip(keys, pieces, strict=True)):
+            times = self._times.get(key, 0)
+            if times != NEVER and (times < NEWS or last[key] == place):
+                hits += self._try(key, lines.number(piece.begin), lines.text[piece.begin : piece.end], piece.held)
         return hits
 
-    def _find(self, line: int, text: str) -> Iterator[Hit]:
-        small = text.lower()
-        likely = dict.fromkeys(sign for anchor, signs in self._by_anchor.items() if anchor in small for sign in signs)
-        quoted = QUOTED.search(text) if likely else None
+    def _news(self, text: bytes) -> _News | None:
+        """Returns the lines of a text without those that are known to say nothing new; None where few are the same."""
+        keys = text.translate(None, DROPPED).split(b"\n")
+        last = dict(zip(keys, range(len(keys)), strict=True))
+        if 2 * len(last) > len(keys):
+            return None
+        lines = text.split(b"\n")
+        times = {key: self._times.get(hash(key), 0) for key in last}
+        places = {last[key] for key, count in times.items() if count != NEVER}
+        left = {key: NEWS - count for key, count in times.items() if 0 <= count < NEWS}
+        for place, key in enumerate(keys) if left else ():
+            if left.get(key):
+                places.add(place)
+                left[key] -= 1
+        chosen = sorted(places)
+        if any(len(lines[place]) > PIECE for place in chosen):  # what is cut has keys of its own
+            return None
+        return _News(b"\n".join([lines[place] for place in chosen]), chosen, {hash(key) for key in left if not times[key]})
+
+    def _try(self, key: int, line: int, data: bytes, held: Sequence[Match]) -> list[Hit]:
+        hits = list(self._find(line, data.decode(errors="replace"), held))
+        times = self._times.get(key, 0) + 1
+        self._times[key] = NEVER if times >= DULL and not hits else times
+        return hits
+
+    def _find(self, line: int, text: str, held: Sequence[Match]) -> Iterator[Hit]:
+        quoted = QUOTED.search(text)
         limit = quoted.start() if quoted else len(text)
-        for sign in likely:
-            found = sign.pattern.search(text)
+        for place in sorted({place for anchor, _, _ in held for place in self._of_anchor[anchor]}):
+            found = self._signs[place].pattern.search(text)
             if found is not None and found.start() <= limit:
-                yield Hit(sign, line, text, found)
+                yield Hit(self._signs[place], line, text, found)
 
 
-def _numbers(block: Block, lines: list[bytes], told: Sequence[int]) -> list[int]:
-    """Returns the line of the file in which each of these lines stands: one may be made of many states of a progress bar."""
-    if b"\r" not in block.data:
-        return [block.first_line + place for place in told]
-    ends = list(accumulate(len(line) + 1 for line in lines))
-    line, reached, numbers = block.first_line, 0, []
-    for place in told:
-        begin = ends[place] - len(lines[place]) - 1
-        line, reached = line + block.data.count(b"\n", reached, begin), begin
-        numbers.append(line)
-    return numbers
+class _News(NamedTuple):
+    """Some lines of a text, their places there, and the hashes of the keys that were not seen before."""
+
+    text: bytes
+    places: list[int]
+    unknown: set[int]
 
 
-def _words(text: bytes) -> set[bytes]:
-    return set(text.translate(SMALL).split())
+class _Lines:
+    """Tells in which line of the file a place of the text stands; asked from the first to the last.
+
+    `places`: which lines of the block the text is made of; None where it is all of them.
+    """
+
+    def __init__(self, block: Block, text: bytes, places: Sequence[int] | None) -> None:
+        self.text = text
+        self._first, self._places = block.first_line, places
+        self._at = self._before = 0
+        # One line may be made of many states of a progress bar, each of which is a line of the text.
+        self._ends = block.data.translate(None, NO_ENDS) if b"\r" in block.data else None
+
+    def number(self, at: int) -> int:
+        self._before += self.text.count(b"\n", self._at, at)
+        self._at = at
+        place = self._before if self._places is None else self._places[self._before]
+        return self._first + (place if self._ends is None else self._ends.count(b"\n", 0, place))
 
 
-def _in_pieces(lines: list[bytes]) -> tuple[list[bytes], Sequence[int]]:
-    """Returns lines, long ones in pieces that patterns can be tried on whatever they are, and which line each is of."""
-    if max(map(len, lines)) <= PIECE:
-        return lines, range(len(lines))
-    cut = [(line[begin : begin + PIECE], place) for place, line in enumerate(lines)
-           for begin in range(0, max(1, len(line) - OVERLAP), PIECE - OVERLAP)]  # fmt: skip
-    return [piece for piece, _ in cut], [place for _, place in cut]
+def _pieces(text: bytes, found: Sequence[Match]) -> Iterator[Piece]:
+    """Yields the lines in which anchors were found, in order; of one too long for patterns the parts around them."""
+    begin, end, first = 0, -1, 0
+    for place, (_, at, until) in enumerate(found):
+        if at <= end:
+            continue
+        yield from _cut(begin, end, found[first:place])
+        begin, end, first = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", until), place
+        end = len(text) if end < 0 else end
+    yield from _cut(begin, end, found[first:])
+
+
+def _cut(begin: int, end: int, held: Sequence[Match]) -> Iterable[Piece]:
+    if end - begin <= PIECE:
+        return (Piece(begin, end, held),) if held else ()
+    parts: dict[int, list[Match]] = {}
+    for match in held:
+        part, offset = divmod(match[1] - begin, STEP)
+        parts.setdefault(part, []).append(match)
+        if part and offset < OVERLAP:
+            parts.setdefault(part - 1, []).append(match)
+    cuts = sorted(parts.items())
+    return [Piece(begin + part * STEP, min(end, begin + part * STEP + PIECE), matches) for part, matches in cuts]

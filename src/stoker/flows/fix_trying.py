@@ -15,7 +15,7 @@ import msgspec
 
 from stoker.config import Paths, read_config
 from stoker.errors import Refused, StokerError
-from stoker.flows.fixing import Proposal, propose_fix, write_fix
+from stoker.flows.fixing import Fix, propose_fix, write_fix
 from stoker.records import Plan, SwitchView, Wish
 from stoker.records.fixing import FixOutcome, FixTried, FixView
 
@@ -35,7 +35,7 @@ class FixTrials:
     ) -> None:  # fmt: skip
         self.last: FixTried | None = None
         self._paths, self._who_goes, self._switch, self._await_switch = paths, who_goes, switch, await_switch
-        self._begun: asyncio.Queue[tuple[Proposal, SwitchView]] = asyncio.Queue()
+        self._begun: asyncio.Queue[tuple[Fix, SwitchView]] = asyncio.Queue()
 
     async def propose(self, service: str) -> FixView:
         """Returns what would mend a service's last failure; raises Refused where no change of its table does."""
@@ -63,7 +63,7 @@ class FixTrials:
             logger.info("service=%s fix=%s outcome=%s why=%s", tried.service, tried.rule, outcome, why)
             self.last = msgspec.structs.replace(tried, outcome=outcome, why=why)
 
-    async def _finish(self, proposal: Proposal, view: SwitchView) -> tuple[FixOutcome, str]:
+    async def _finish(self, proposal: Fix, view: SwitchView) -> tuple[FixOutcome, str]:
         while view.outcome is None:
             view = await self._await_switch(len(view.steps), view.since, LOOK_S)
         if view.outcome != "ready":
@@ -74,10 +74,10 @@ class FixTrials:
             return "not written", f"{problem.what}; {problem.next_step or problem.why}"
         return "written", f"it is READY so, and {proposal.file} says it; as it was before: {backup}"
 
-    async def _read(self, service: str) -> Proposal:
+    async def _read(self, service: str) -> Fix:
         return await asyncio.to_thread(lambda: propose_fix(self._paths, read_config(self._paths.config), service))
 
-    def _view(self, proposal: Proposal) -> FixView:
+    def _view(self, proposal: Fix) -> FixView:
         cause = proposal.cause
         return FixView(
             service=proposal.service, rule=cause.rule, title=cause.title, confidence=cause.confidence, because=cause.cause,
@@ -86,6 +86,6 @@ class FixTrials:
         )  # fmt: skip
 
 
-def _digest(proposal: Proposal) -> str:
+def _digest(proposal: Fix) -> str:
     said = msgspec.json.encode((proposal.service, proposal.plan.plan_id, proposal.text, proposal.new_text))
     return hashlib.sha256(said).hexdigest()[:24]

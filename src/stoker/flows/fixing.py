@@ -17,18 +17,20 @@ from stoker.config import Config, Paths
 from stoker.diagnose.redact import hide_secrets
 from stoker.diagnose.remedy import changed_wish, choose_cause
 from stoker.errors import Refused, StokerError
+from stoker.flows.client import Daemon
 from stoker.flows.client_files import write_mended
 from stoker.flows.diagnose import diagnose_service
 from stoker.flows.logs import find_log
 from stoker.flows.planning import make_plan
+from stoker.flows.switch import check_switched, follow_switch
 from stoker.plan.secrets import without_secrets
-from stoker.records import Cause, Plan, Wish
+from stoker.records import Cause, Plan, SwitchView, Wish
 from stoker.store.services import read_saved
 
 TABLES = ("flags", "environment")
 
 
-class Proposal(NamedTuple):
+class Fix(NamedTuple):
     """A changed wish. `settings` and `lines` are what changes in the plan and in stoker.toml, each begun with - or +."""
 
     service: str
@@ -42,7 +44,7 @@ class Proposal(NamedTuple):
     new_text: str
 
 
-def propose_fix(paths: Paths, config: Config, service: str | None) -> Proposal:
+def propose_fix(paths: Paths, config: Config, service: str | None) -> Fix:
     """Returns what would mend a service's last failure; raises Refused where no change of its wish does."""
     name = find_log(paths, service).stem
     cause = choose_cause(diagnose_service(paths, name, None))
@@ -66,19 +68,25 @@ def propose_fix(paths: Paths, config: Config, service: str | None) -> Proposal:
         raise Refused(f"{file} cannot be written", next_step="apply it as its owner")
     text = _read(file)
     new_text = write_wish(text, wish, fresh, cause)
-    return Proposal(
-        name, cause, fresh, plan, changed_settings(before, plan), _differences(text, new_text), file, text, new_text
-    )
+    return Fix(name, cause, fresh, plan, changed_settings(before, plan), _differences(text, new_text), file, text, new_text)
 
 
-def write_fix(proposal: Proposal) -> Path:
+def write_fix(fix: Fix) -> Path:
     """Writes the change into stoker.toml, whole or not at all, and returns the copy of what was there before."""
-    if _read(proposal.file) != proposal.text:
+    if _read(fix.file) != fix.text:
         raise Refused(
-            f"{proposal.service} is READY with the change, but {proposal.file} was changed meanwhile and stays as it is",
-            next_step=f"put it in yourself: {'; '.join(line[2:] for line in proposal.lines if line.startswith('+'))}",
+            f"{fix.service} is READY with the change, but {fix.file} was changed meanwhile and stays as it is",
+            next_step=f"put it in yourself: {'; '.join(line[2:] for line in fix.lines if line.startswith('+'))}",
         )
-    return write_mended(proposal.file, proposal.new_text)
+    return write_mended(fix.file, fix.new_text)
+
+
+def finish_fix(daemon: Daemon, view: SwitchView, fix: Fix) -> str:
+    """Follows the switch to a fix until it is READY, writes it down, and says so; raises what fits where it is not READY."""
+    for now in follow_switch(daemon, view):
+        view = now
+    check_switched(view)
+    return f"{fix.service} is READY, and the change stands in {fix.file}; as it was before: {write_fix(fix)}"
 
 
 def say_change(cause: Cause) -> str:

@@ -6,11 +6,14 @@ from typing import Literal
 
 from stoker.records.base import Record
 
-ActName = Literal["start", "stop", "switch"]
+ActName = Literal["start", "stop", "switch", "fix"]
 
 
 class Proposal(Record, frozen=True):
-    """An act that waits to be confirmed: what would happen, and the token that makes it happen once."""
+    """An act that waits to be confirmed: what would happen, and the token that makes it happen once.
+
+    Of a fix: the `rule` that asks for it, and what changes in the plan (`settings`) and in stoker.toml (`lines`).
+    """
 
     act: ActName
     service: str
@@ -23,6 +26,9 @@ class Proposal(Record, frozen=True):
     memory_need_bytes: int
     state: str = ""
     goes: tuple[str, ...] = ()
+    rule: str = ""
+    settings: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 class Audited(Record, frozen=True):

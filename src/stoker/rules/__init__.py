@@ -21,6 +21,9 @@ and tests them with these values:
 | `"set"`, `"absent"`         | it was given, with whatever value; it was not given                                   |
 | `"!TEST"`                   | the test does not hold                                                                |
 
+`drop = ["{flags}"]` and `use = { "--max-model-len" = "{tokens}" }` take their word from the line that a sign found: from the
+sign's group of that name, flags or a whole number, and nothing else.
+
 A fact that nobody knows makes a test neither hold nor fail: the finding then is a warning that says what it hangs on.
 """
 

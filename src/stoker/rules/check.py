@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from stoker.records import Rule
 from stoker.rules import FACTS
 from stoker.rules.compare import is_given_name
+from stoker.rules.filled import blanks_of
 
 OLDEST = datetime.date(2024, 1, 1)
 LEAST_TEXT = 9
@@ -41,6 +42,9 @@ def _of_signs(rule: Rule) -> Iterator[str]:
                 yield f"the sign {sign!r} is found in every line"
         except re.error as problem:
             yield f"the sign {sign!r} is no pattern: {problem}"
+            return
+    named = {name for sign in rule.signs for name in re.compile(sign).groupindex}
+    yield from (f"its fix asks for `{{{name}}}`, which no sign names" for name in blanks_of(rule) - named)
 
 
 def _of_evidence(rule: Rule, today: datetime.date) -> Iterator[str]:

@@ -19,7 +19,7 @@ LINE_LIMIT_BYTES = 4096
 LAUNCH = re.compile(r"^stoker: launch \d+ of \S+ begins$")
 READ_BYTES = 256 * 1024
 # Colours, cursor moves and titles are for the terminal that the engine believes it has.
-ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 
 class EngineLog:

@@ -75,21 +75,21 @@ COMMAND = diagnose
 
 
 def _apply(service: str | None, is_agreed: bool) -> None:
-    from stoker.cli.fix_text import proposal_text
+    from stoker.cli.fix_text import fix_text
     from stoker.cli.switch_text import show_switch
     from stoker.config import find_paths, read_config
     from stoker.flows.fixing import propose_fix, write_fix
     from stoker.flows.up import ensure_daemon
 
     paths = find_paths()
-    proposal = propose_fix(paths, read_config(paths.config), service)
-    click.echo(proposal_text(proposal))
+    fix = propose_fix(paths, read_config(paths.config), service)
+    click.echo(fix_text(fix))
     if not is_agreed:
         click.confirm("\nStart it so?", abort=True)
     daemon = ensure_daemon(paths)
-    show_switch(daemon, daemon.switch(proposal.wish), as_json=False)
-    backup = write_fix(proposal)
-    click.echo(f"written into {proposal.file}; as it was before: {backup}")
+    show_switch(daemon, daemon.switch(fix.wish), as_json=False)
+    backup = write_fix(fix)
+    click.echo(f"written into {fix.file}; as it was before: {backup}")
 
 
 def _pack(target: str | None, container: str | None, told: Diagnosis, bundle: str) -> None:

@@ -10,8 +10,8 @@ HELP = """Serve an agent over the Model Context Protocol, on standard input and 
 
 An agent starts this by itself; `stoker clients config vibe --mcp` prints what to tell it (also claude-code, opencode).
 It can look: why a service failed, what is wrong with a launch, what a flag does, what is known, how services are. With
---allow-actions it can also propose to start, stop or switch services that stoker.toml names, and do so after a second
-call that names the proposal; both are recorded in agents.jsonl of the state folder.
+--allow-actions it can also propose to start, stop, switch or mend services that stoker.toml names, and do so after a
+second call that names the proposal; both are recorded in agents.jsonl of the state folder.
 
 \b
 Example:

@@ -39,6 +39,11 @@ def switch_service(desk: Desk, asked: OfService) -> object:
     return desk.proposals.propose("switch", asked.service)
 
 
+def apply_fix(desk: Desk, asked: OfService) -> object:
+    """Proposes the fix of a failed service."""
+    return desk.proposals.propose("fix", asked.service)
+
+
 def confirm_action(desk: Desk, asked: Confirm) -> object:
     """Does what was proposed."""
     proposal, outcome = desk.proposals.confirm(asked.token)
@@ -58,6 +63,12 @@ TOOLS = (
         "switch_service", "Propose a switch",
         f"Puts a service in the place of those that leave it no room, and goes back if it does not come up. {PROPOSES}",
         OfService, switch_service, changes=True,
+    ),
+    Tool(
+        "apply_fix", "Propose a fix",
+        "Starts a failed service as the first finding of diagnose_service says, and writes that into stoker.toml once it is "
+        f"READY; else all is as before. Only what a rule names is changed. {PROPOSES}",
+        OfService, apply_fix, changes=True,
     ),
     Tool(
         "confirm_action", "Do what was proposed",
