@@ -13,7 +13,8 @@ from mcp import Client
 from agent import ask_as_agent, ask_tool, ask_wrongly
 from home import Home
 from stoker.errors import Refused
-from stoker.flows.proposals import EXPIRES_S, Proposals
+from stoker.flows.acts import EXPIRES_S
+from stoker.flows.proposals import Proposals
 from stoker.mcp.desk import BURST, REFILL_S, Pace
 from stoker.records import State
 from stoker.store.audit import read_audit
