@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import h11
 
-from stoker.gateway.connection import ClientConnection
-from stoker.gateway.deadlines import Deadlines, Limits
+from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.keyring import Denial
 from stoker.gateway.meter import refuse_denied
@@ -135,7 +134,7 @@ class Player:
             self.loop.call_soon(answer) if waits else answer()
 
         self.handle = handle
-        connection = ClientConnection(self, Deadlines(LIMITS))
+        connection = ClientConnection(self, LIMITS)
         wire = Wire(self.loop, connection)
         connection.connection_made(wire)
         for piece in pieces:

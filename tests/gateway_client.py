@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from stoker.gateway.connection import ClientConnection
-from stoker.gateway.deadlines import Deadlines, Limits
+from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.keyring import Denial
 from stoker.gateway.meter import refuse_denied
@@ -123,9 +122,9 @@ class Server:
         (self.connections.add if is_open else self.connections.remove)(connection)
 
     async def open(self) -> None:
-        loop, deadlines = asyncio.get_running_loop(), Deadlines(self.limits)
+        loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: self.faults.append(context))
-        self.server = await loop.create_server(lambda: ClientConnection(self, deadlines), "127.0.0.1", 0)
+        self.server = await loop.create_server(lambda: ClientConnection(self, self.limits), "127.0.0.1", 0)
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def connect(self) -> Client:

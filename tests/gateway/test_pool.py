@@ -13,7 +13,6 @@ import pytest
 from door_stage import Answer, Stage, act, events, json_answer, until
 from gateway_client import Client
 from kept_engine import KeptEngine
-from stoker.gateway.serving import CROWD
 
 BODY = b'{"model": "m"}'
 OFTEN = 40
@@ -60,27 +59,6 @@ def test_two_at_once_have_two_connections_and_the_next_two_use_them() -> None:
     act(Stage(engine, ()), story)
     assert sum(engine.uses) == 4
     assert len(engine.uses) <= 2
-
-
-def test_a_crowd_finds_connections_that_were_opened_before_it_asked() -> None:
-    gate = asyncio.Event()
-
-    async def wait(writer: asyncio.StreamWriter) -> None:
-        await gate.wait()
-        await json_answer(BODY)(writer)
-
-    engine = KeptEngine(*[wait] * CROWD)
-
-    async def story(stage: Stage) -> None:
-        crowd = [await stage.chat() for _ in range(CROWD)]
-        await until(lambda: len(engine.asked) == CROWD and engine.open == CROWD + 1)
-        assert await ask(stage) == 200
-        assert engine.uses == [1] * (CROWD + 1)
-        gate.set()
-        assert [(await client.read_answer()).status for client in crowd] == [200] * CROWD
-
-    act(Stage(engine, ()), story)
-    assert engine.uses == [1] * (CROWD + 1)
 
 
 def test_an_engine_that_must_not_keep_any_gets_a_connection_for_each() -> None:

@@ -42,11 +42,10 @@ class _Body(msgspec.Struct):
 def read_asked(exchange: Exchange) -> Asked | None:
     """Returns what a body asks for; answers with an error and returns None where it names no model, or none can be read."""
     codings = [value for name, value in exchange.request.headers if name == b"content-encoding"]
-    if codings:
-        coding = b", ".join(codings)
-        if not PLAIN.issuperset(coding.lower().replace(b" ", b"").split(b",")):
-            _refuse_coded(exchange, coding)
-            return None
+    coding = b", ".join(codings)
+    if not PLAIN.issuperset(coding.lower().replace(b" ", b"").split(b",")):
+        _refuse_coded(exchange, coding)
+        return None
     return _read_json(exchange) if exchange.request.is_json else _read_form(exchange)
 
 

@@ -8,7 +8,6 @@ import struct
 from collections import deque
 from typing import NamedTuple, Protocol, cast
 
-from stoker.gateway.deadlines import Deadlines
 from stoker.gateway.exchange import Exchange, Headers, Request
 from stoker.gateway.keyring import Denial
 from stoker.gateway.last_wire import LastWire
@@ -17,11 +16,20 @@ from stoker.gateway.request_reader import BadRequest, RequestReader
 
 IDLE_LIMIT_S = 75.0
 BODY_BYTES_PER_S = 8 * 1024  # what a body's sender may take longer than its limit for, that a slow line is no attack
+TICKS = 10  # looks at the clock within the shortest limit; a timer for every request would cost more than its parsing
 LINGER_S = 5.0
 LINGER_BYTES = 256 * 1024**2
 RESET = struct.pack("ii", 1, 0)  # what is not sent yet is not sent any more
 WRITE_BUFFER_BYTES = 64 * 1024
 TOO_SLOW = Denial(408, "request_too_slow", "The rest of the request did not come in time.", BAD_REQUEST)
+
+
+class Limits(NamedTuple):
+    """How much and how long a client may take; a body that comes at `BODY_BYTES_PER_S` may take longer than `body_s`."""
+
+    body_bytes: int
+    head_s: float
+    body_s: float
 
 
 class Keeper(Protocol):
@@ -50,18 +58,18 @@ class _Unread(NamedTuple):
 class ClientConnection(asyncio.Protocol):
     """Speaks HTTP/1.1 with one client, and hands each request to its keeper."""
 
-    def __init__(self, keeper: Keeper, deadlines: Deadlines) -> None:
+    def __init__(self, keeper: Keeper, limits: Limits) -> None:
         self._keeper = keeper
-        self._deadlines, self._limits = deadlines, deadlines.limits
+        self._limits = limits
         self._loop = asyncio.get_running_loop()
-        self._lingers: asyncio.TimerHandle | None = None
+        self._tick_s = min(limits.head_s, limits.body_s) / TICKS
+        self._timer: asyncio.TimerHandle | None = None
         self._deadline: float | None = None
-        self._allowed_s: float | None = None  # for what has begun in the piece that is being read
         self._waiting: deque[Request | _Unread] = deque()
         self._exchange: Exchange | None = None
         self._ignored_bytes: int | None = None
         self._paused = False
-        self._reader = RequestReader(self, deadlines.limits.body_bytes)
+        self._reader = RequestReader(self, limits.body_bytes)
 
     # What the event loop tells.
 
@@ -70,9 +78,8 @@ class ClientConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self.write = self._transport.write
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        self._deadline = self._loop.time() + self._limits.head_s
-        self._deadlines.watch(self)
         self._keeper.register(self, True)
+        self._limit(self._limits.head_s)
 
     def data_received(self, data: bytes) -> None:
         """Parses what came; what is malformed or too large is refused, what follows a last request is ignored."""
@@ -87,8 +94,6 @@ class ClientConnection(asyncio.Protocol):
         except BadRequest as refusal:
             if self._ignored_bytes is None:
                 self._refuse(refusal.denial)
-        if self._allowed_s is not None:
-            self._limit(self._allowed_s)
 
     @property
     def peer(self) -> str:
@@ -103,9 +108,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Tells whoever writes the reply that the client has left."""
         self._deadline = None
-        if self._lingers is not None:
-            self._lingers.cancel()
-        self._deadlines.forget(self)
+        self._disarm()
         self._keeper.register(self, False)
         self._waiting.clear()
         self._reader.close()
@@ -129,7 +132,7 @@ class ClientConnection(asyncio.Protocol):
 
     def begun(self) -> None:
         """A request begins."""
-        self._allowed_s = self._limits.head_s
+        self._limit(self._limits.head_s)
 
     def large_body(self, headers: Headers) -> None:
         """Its body is larger than is read of everybody: only those with a good key may go on."""
@@ -139,20 +142,18 @@ class ClientConnection(asyncio.Protocol):
 
     def head_read(self, expects: bool) -> None:
         """Its head is there; a client that waits for a word to go on gets it, but never in the middle of another reply."""
-        self._allowed_s = self._limits.body_s
+        self._limit(self._limits.body_s)
         if expects and self._exchange is None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def body_read(self, size_bytes: int) -> None:
         """A piece of its body came, which buys time for the rest."""
-        if self._allowed_s is not None:
-            self._allowed_s += size_bytes / BODY_BYTES_PER_S
-        elif self._deadline is not None:
+        if self._deadline is not None:
             self._deadline += size_bytes / BODY_BYTES_PER_S
 
     def request_read(self, request: Request) -> None:
         """A whole request is there; it waits for its turn if another is being answered."""
-        self._deadline = self._allowed_s = None
+        self._deadline = None
         if not request.keep_alive:
             self._ignored_bytes = 0
         self._line_up(request)
@@ -237,7 +238,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _refuse(self, denial: Denial) -> None:
         """Answers a request that could not be read, when its turn comes; nothing is read after it."""
-        self._deadline = self._allowed_s = None
+        self._deadline = None
         self._ignored_bytes = 0
         self._line_up(_Unread(self._reader.give_up(), denial))
 
@@ -248,10 +249,8 @@ class ClientConnection(asyncio.Protocol):
         self._linger(LINGER_S)
 
     def _linger(self, limit_s: float) -> None:
-        self._deadline = None
-        if self._lingers is not None:
-            self._lingers.cancel()
-        self._lingers = self._loop.call_later(limit_s, self._transport.abort)
+        self._disarm()
+        self._timer = self._loop.call_later(limit_s, self._transport.abort)
 
     def _ignore(self, size_bytes: int) -> None:
         self._ignored_bytes = (self._ignored_bytes or 0) + size_bytes
@@ -260,16 +259,24 @@ class ClientConnection(asyncio.Protocol):
 
     def _limit(self, limit_s: float) -> None:
         """Limits how long the client may take for what comes next, unless it is us who do not read on."""
-        self._allowed_s = None
         if not self._waiting:
             self._deadline = self._loop.time() + limit_s
+            if self._timer is None:
+                self._timer = self._loop.call_later(self._tick_s, self._tick)
 
-    def look(self, now: float) -> None:
-        """Ends what takes longer than it may; called every so often, with the event loop's time."""
-        if self._deadline is None or now < self._deadline:
+    def _tick(self) -> None:
+        self._timer = None
+        if self._deadline is None:
             return
-        self._deadline = None
-        if self._exchange is None:
+        left_s = self._deadline - self._loop.time()
+        if left_s > 0:
+            self._timer = self._loop.call_later(min(self._tick_s, left_s + 0.001), self._tick)
+        elif self._exchange is None:
             self._transport.close()
         else:
             self._refuse(TOO_SLOW)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -14,9 +14,8 @@ from typing import NamedTuple
 from stoker.config import GatewayConfig
 from stoker.errors import StokerError, WrongUse
 from stoker.gateway.asgi import App, run_app
-from stoker.gateway.connection import ClientConnection
+from stoker.gateway.connection import ClientConnection, Limits
 from stoker.gateway.cors import answer_options
-from stoker.gateway.deadlines import Deadlines, Limits
 from stoker.gateway.directory import Directory
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.hosts import Hosts
@@ -64,7 +63,7 @@ class Door:
         self._hosts = Hosts(config.host, config.allowed_hosts, config.cors_origins)
         # A relayed request takes two descriptors; a daemon that runs out of them can see neither memory nor processes.
         self._most_connections = max(8, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - LEFT_FOR_OTHERS) // 2)
-        self._deadlines = Deadlines(Limits(config.body_limit_bytes, config.head_limit_s, config.body_limit_s))
+        self._limits = Limits(config.body_limit_bytes, config.head_limit_s, config.body_limit_s)
         self._connections: set[ClientConnection] = set()
         self._tasks: asyncio.TaskGroup | None = None
         self._begun, self._count = secrets.token_hex(4).encode(), count(1)
@@ -81,7 +80,7 @@ class Door:
 
     async def _listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> asyncio.Server:
         return await asyncio.get_running_loop().create_server(
-            lambda: ClientConnection(self, self._deadlines),
+            lambda: ClientConnection(self, self._limits),
             host, port, backlog=BACKLOG, start_serving=False, ssl=tls,
             ssl_handshake_timeout=self._config.head_limit_s if tls else None,
         )  # fmt: skip

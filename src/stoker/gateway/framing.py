@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Protocol
 
 SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
@@ -31,7 +31,7 @@ class Body(Protocol):
         """Returns what it carries, without framing; a body is either fed or decoded. Raises BrokenFraming."""
 
 
-@cache
+@lru_cache(1024)
 def size_line(chunk_bytes: int) -> bytes:
     """Returns the line with which a chunk begins that is so long, this line and its end included; no chunk begins with b"?".
 

@@ -25,12 +25,6 @@ class Passage(asyncio.Protocol):
     of any other body, on the event loop's clock; `is_stream` tells which.
     """
 
-    # A chunk comes long after the one before: what it needs lies in as few places of memory as can be.
-    __slots__ = (
-        "_body", "_chunks", "_is_plain", "_keep", "_on_broken", "_on_end", "_on_lost", "_pieces", "_take", "_write",
-        "first_at", "is_stream", "moved", "opening",
-    )  # fmt: skip
-
     def __init__(
         self, body: Body, write: Callable[[bytes], None], as_it_comes: bool, is_stream: bool, *,
         on_end: Callable[[], None], on_broken: Callable[[BrokenFraming], None],
@@ -42,7 +36,6 @@ class Passage(asyncio.Protocol):
         self._body = body
         self._chunks = body if as_it_comes and isinstance(body, ChunkedBody) else None
         self._take = body.feed if as_it_comes else body.decode
-        self._is_plain = False  # a whole chunk may go on as it is
         self._write = write
         self.is_stream = is_stream
         self._on_end, self._on_broken, self._on_lost = on_end, on_broken, on_lost
@@ -57,13 +50,15 @@ class Passage(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Passes on what came, in one write."""
         self.moved = True
+        self._keep(data if len(data) <= TAIL_PIECE_BYTES else data[-TAIL_PIECE_BYTES:])
+        chunks = self._chunks
         # One event as an engine writes it is most of all that ever comes. Spelled out, since a call costs as much as this.
-        size = len(data)
-        if self._is_plain and size <= TAIL_PIECE_BYTES and data.startswith(size_line(size)) and data.endswith(CRLF):
+        if (
+            chunks is not None and chunks.is_between and self.first_at is not None
+            and data.startswith(size_line(len(data))) and data.endswith(CRLF)
+        ):  # fmt: skip
             self._write(data)
-            self._keep(data)
         else:
-            self._keep(data[-TAIL_PIECE_BYTES:])
             self._pass(data)
 
     def _pass(self, data: bytes) -> None:
@@ -76,8 +71,6 @@ class Passage(asyncio.Protocol):
         except BrokenFraming as problem:
             self._on_broken(problem)
         else:
-            chunks = self._chunks
-            self._is_plain = chunks is not None and chunks.is_between and self.first_at is not None
             if self._body.done:
                 self._on_end()
 
@@ -88,8 +81,6 @@ class Passage(asyncio.Protocol):
 
 class Tunnel(Passage):
     """Both ways of a connection that has switched to another protocol; `hold` stops the client while the engine is full."""
-
-    __slots__ = ("_hold",)
 
     def __init__(
         self, hold: Callable[[bool], None], write: Callable[[bytes], None], on_lost: Callable[[Exception | None], None]

@@ -37,14 +37,11 @@ class EngineConnection(asyncio.Protocol):
         self.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._look.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
-    def ask(self, asker: asyncio.Protocol, head: bytes, body: bytes | bytearray) -> None:
+    def ask(self, asker: asyncio.Protocol, *pieces: bytes | bytearray) -> None:
         """Sends a request; what comes from now on is told to `asker`, without a step between."""
         self.transport.set_protocol(asker)
-        if len(body) < WRITE_BUFFER_BYTES:
-            self.transport.write(head + body)
-        else:
-            self.transport.write(head)
-            self.transport.write(body)
+        for piece in pieces:
+            self.transport.write(piece)
 
     def data_received(self, data: bytes) -> None:
         """An engine that speaks unasked is not spoken to any more."""
@@ -86,7 +83,6 @@ class Pool:
         # In the order in which they were given back: the last one is used next, the first one has waited longest.
         self._idle: defaultdict[Address, dict[EngineConnection, None]] = defaultdict(dict)
         self._timer: asyncio.TimerHandle | None = None
-        self._prepared: dict[Address, asyncio.Task[None]] = {}
 
     def take(self, endpoint: Endpoint) -> EngineConnection | None:
         """Returns the connection that was used last, if it may still be used."""
@@ -107,21 +103,6 @@ class Pool:
             except OSError:
                 continue
         return await self._open(address)
-
-    def prepare(self, endpoint: Endpoint, count: int) -> None:
-        """Opens so many connections ahead, one after another, beside those who wait for theirs."""
-        address = (endpoint.host, endpoint.port)
-        if count and endpoint.reuses_connections and address not in self._prepared:
-            self._prepared[address] = self._loop.create_task(self._open_ahead(address, count))
-
-    async def _open_ahead(self, address: Address, count: int) -> None:
-        try:
-            for _ in range(count):
-                self.keep(await self._open(address))
-        except OSError:
-            pass  # who asks next tries it, and is told
-        finally:
-            del self._prepared[address]
 
     async def _open(self, address: Address) -> EngineConnection:
         async with asyncio.timeout(CONNECT_LIMIT_S):
@@ -151,8 +132,6 @@ class Pool:
 
     def close(self) -> None:
         """Closes all that are kept."""
-        for task in self._prepared.values():
-            task.cancel()
         for idle in self._idle.values():
             for connection in idle:
                 connection.close()

@@ -38,13 +38,11 @@ from stoker.gateway.way import Way
 from stoker.records import Endpoint
 
 OK = 200
-# Where many are under way, one more for each eighth is opened before it is asked for: the next first tokens need not wait.
-CROWD, MOST_PREPARED = 8, 16
 Spawn = Callable[[Coroutine[None, None, None], Exchange], None]
 
 
 class Errand:
-    """One request on its way: who asks, for what, of whom; `waits`: its turn did not come at once."""
+    """One request on its way: who asks, for what, of whom."""
 
     def __init__(self, exchange: Exchange, caller: Caller, entry: Entry, asked: Asked) -> None:
         self.exchange = exchange
@@ -53,7 +51,6 @@ class Errand:
         self.asked = asked
         self.begun_at = asyncio.get_running_loop().time()
         self.relay: Relay | None = None
-        self.waits = False
 
 
 class Serving:
@@ -210,7 +207,6 @@ class Serving:
         exchange.on_done = done
         if not line.enter(ticket):
             refuse_full(exchange, entry, line.why_waiting(claim))
-        errand.waits = True
 
     def _line(self, entry: Entry) -> Line:
         places = Places(entry.limits.running, entry.limits.waiting, entry.limits.tokens)
@@ -224,9 +220,7 @@ class Serving:
         exchange = errand.exchange
         if exchange.done:
             return
-        if errand.waits:  # perhaps for long
-            errand.entry = self._now(errand.entry)
-        entry = errand.entry
+        entry = errand.entry = self._now(errand.entry)  # the wait may have been long
         if entry.endpoint is None:
             refuse_unready(exchange, self._directory, entry)
         else:
@@ -242,8 +236,6 @@ class Serving:
         self._relays[endpoint.service].add(relay)
         if not relay.begin():
             self._spawn(relay.run(), carried)
-            under_way = len(self._relays[endpoint.service])
-            self._pool.prepare(endpoint, min(under_way // CROWD, MOST_PREPARED))
 
     def _way_to(self, endpoint: Endpoint) -> Way:
         way = self._ways.get(endpoint.service)
