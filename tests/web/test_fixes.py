@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,9 @@ def test_a_fix_is_shown_then_tried_then_written(home: Home) -> None:
     assert (fix["rule"], fix["settings"], fix["goes"]) == ("aot-autograd-pickling", [f"+ ${VARIABLE} 0"], [])
     assert fix["lines"][-1] == f'+ environment = {{ {VARIABLE} = "0" }}'
     assert home.paths.config.read_text() == before
+    maps = Path(f"/proc/{home.daemon_pid}/maps").read_text()
+    assert "uvloop" in maps
+    assert "ahocorasick" not in maps  # the log was read beside the daemon, whose memory and streams know nothing of it
     watcher = Browser(home, looks_on=True)
     assert watcher.send("GET", "/api/services/coder/fix").status == 200
     assert watcher.send("POST", "/api/services/coder/fix", {"digest": fix["digest"]}).code == "read_only"

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ahocorasick_rs import BytesAhoCorasick, Implementation
-
 from stoker.diagnose.anchors import find_anchors
 from stoker.diagnose.blocks import Block
 from stoker.supervise.logs import ESCAPES
@@ -78,6 +76,8 @@ class Scanner:
             for anchor in sign.anchors:
                 by_anchor.setdefault(anchor, []).append(place)
         self._of_anchor = list(by_anchor.values())
+        from ahocorasick_rs import BytesAhoCorasick, Implementation  # here: the daemon knows signs and reads no log
+
         self._search = BytesAhoCorasick([one.encode() for one in by_anchor], implementation=Implementation.DFA)
         self._times: dict[int, int] = {}  # how often lines were tried, by the hash of their key
         self._repeats = False

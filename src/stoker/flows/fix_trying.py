@@ -10,14 +10,18 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from stoker.config import Paths, read_config
 from stoker.errors import Refused, StokerError
-from stoker.flows.fixing import Fix, propose_fix, write_fix
+from stoker.flows.failing import diagnose_beside
 from stoker.records import Plan, SwitchView, Wish
 from stoker.records.fixing import FixOutcome, FixTried, FixView
+
+if TYPE_CHECKING:
+    from stoker.flows.fixing import Fix
 
 LOOK_S = 30.0
 logger = logging.getLogger("stoker.daemon")
@@ -68,6 +72,8 @@ class FixTrials:
             view = await self._await_switch(len(view.steps), view.since, LOOK_S)
         if view.outcome != "ready":
             return "not applied", view.why
+        from stoker.flows.fixing import write_fix
+
         try:
             backup = await asyncio.to_thread(write_fix, proposal)
         except StokerError as problem:
@@ -75,7 +81,10 @@ class FixTrials:
         return "written", f"it is READY so, and {proposal.file} says it; as it was before: {backup}"
 
     async def _read(self, service: str) -> Fix:
-        return await asyncio.to_thread(lambda: propose_fix(self._paths, read_config(self._paths.config), service))
+        from stoker.flows.fixing import find_fix
+
+        told = await diagnose_beside(self._paths, service)
+        return await asyncio.to_thread(lambda: find_fix(self._paths, read_config(self._paths.config), service, told))
 
     def _view(self, proposal: Fix) -> FixView:
         cause = proposal.cause

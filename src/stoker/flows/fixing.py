@@ -19,12 +19,11 @@ from stoker.diagnose.remedy import changed_wish, choose_cause
 from stoker.errors import Refused, StokerError
 from stoker.flows.client import Daemon
 from stoker.flows.client_files import write_mended
-from stoker.flows.diagnose import diagnose_service
 from stoker.flows.logs import find_log
 from stoker.flows.planning import make_plan
 from stoker.flows.switch import check_switched, follow_switch
 from stoker.plan.secrets import without_secrets
-from stoker.records import Cause, Plan, SwitchView, Wish
+from stoker.records import Cause, Diagnosis, Plan, SwitchView, Wish
 from stoker.store.services import read_saved
 
 TABLES = ("flags", "environment")
@@ -46,8 +45,15 @@ class Fix(NamedTuple):
 
 def propose_fix(paths: Paths, config: Config, service: str | None) -> Fix:
     """Returns what would mend a service's last failure; raises Refused where no change of its wish does."""
+    from stoker.flows.diagnose import diagnose_service
+
     name = find_log(paths, service).stem
-    cause = choose_cause(diagnose_service(paths, name, None))
+    return find_fix(paths, config, name, diagnose_service(paths, name, None))
+
+
+def find_fix(paths: Paths, config: Config, name: str, told: Diagnosis) -> Fix:
+    """Returns what would mend a service by what is told of its log; raises Refused where no change of its wish does."""
+    cause = choose_cause(told)
     wish = config.services.get(name)
     before = next((saved.plan for saved in read_saved(paths.database) if saved.plan.service == name), None)
     if wish is None or config.source is None or before is None:

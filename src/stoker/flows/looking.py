@@ -41,10 +41,10 @@ class Looking:
 
     async def diagnosis(self, name: str) -> Diagnosis:
         """Returns what its log says of a failure."""
-        from stoker.flows.diagnose import diagnose_service
+        from stoker.flows.failing import diagnose_beside
 
         self._plan_of(name)
-        return await asyncio.to_thread(diagnose_service, self._paths, name, None)
+        return await diagnose_beside(self._paths, name)
 
     async def search(self, name: str, text: str, most: int, folds: bool) -> LogSearch:
         """Returns where its whole log holds a text; one search after the other, whoever asks."""
