@@ -25,8 +25,8 @@ test-engines: $(VENV)/.dev
 	[ -x "$$peers/litellm" ] && litellm="$$peers/litellm" || litellm=; \
 	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest $(ENGINES) --durations=0 --durations-min=5 $(AGAIN)
 
-# Large clients: LiteLLM, npm's openai, Schemathesis, and Open WebUI in a real Chromium, where there is one; three minutes,
-# and five more to install them once a machine (2.5 GB).
+# Large clients: LiteLLM, npm's openai, MCP's inspector, Schemathesis, and Open WebUI in a real Chromium, where there is one; four
+# minutes, and five more to install them once a machine (2.7 GB).
 test-clients: $(VENV)/.dev
 	@clients=$$(tools/make-clients clients) && webui=$$(tools/make-clients open-webui) || exit 1; \
 	STOKER_CLIENTS="$$clients" STOKER_OPEN_WEBUI="$$webui" $(BIN)/python -m pytest tests/with_clients tests/with_webui
