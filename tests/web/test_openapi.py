@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+import httpx
 import jsonschema
 import pytest
 from starlette.applications import Starlette
@@ -118,3 +119,17 @@ def test_a_wrong_key_is_refused_as_described(demo: Home, document: Any) -> None:
     status, answer = call(demo, "GET", "/api/status", control=False)
     assert status == 401
     check(document, "GET", "/api/status", status, answer)
+
+
+def test_no_path_of_the_control_api_is_open_without_a_key(demo: Home, document: Any) -> None:
+    control = {path: known for path, known in document["paths"].items() if path.startswith("/api/")}
+    uses = [(method.upper(), path) for path, known in control.items() for method in known]
+    assert len(uses) > 40
+    answers = {(method, path): httpx.request(method, f"{demo.daemon.url}{path}").status_code for method, path in uses}
+    assert {use: status for use, status in answers.items() if status != 401} == {}
+
+
+@pytest.mark.parametrize("span", ["1e160", "1e15"])
+def test_a_past_before_all_clocks_is_all_the_past(demo: Home, span: str) -> None:
+    status, answer = call(demo, "GET", f"/api/history?span_s={span}&service=demo")
+    assert (status, answer["since"]) == (200, 0.0)

@@ -78,7 +78,7 @@ def read_history(paths: Paths, service: str | None, span_s: float) -> HistoryVie
 
 def look_back(paths: Paths, service: str | None, span_s: float) -> HistoryView:
     """Returns the past of a service, or of the machine (None), with its alerts and starts; empty where nothing is kept."""
-    name, since = service or MACHINE, time.time() - span_s
+    name, since = service or MACHINE, max(0.0, time.time() - span_s)
     if service is not None and SERVICE_NAME.fullmatch(service) is None:
         raise WrongUse(f"`{service}` is no service's name", next_step="`stoker status` lists the services")
     longest_s = max(step_s * kept for step_s, kept in LEVELS)

@@ -137,6 +137,12 @@ class DaemonCard(Record, frozen=True):
     doors: tuple[DoorView, ...] = ()
 
 
+class SentEvent(Record, frozen=True):
+    """One server-sent event; `data` is JSON: the pieces that changed, or with `whole` all there are."""
+
+    data: str
+
+
 class Shown(Record, frozen=True):
     """Everything that the dashboard shows at one moment."""
 

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from stoker.flows.control import Control
 from stoker.records import Diagnosis, Machine, Plan, ServiceView, SwitchView, TimelineView
-from stoker.records.dashboard import Shown
+from stoker.records.dashboard import SentEvent, Shown
 from stoker.records.suggesting import SuggestionsView
 from stoker.records.watching import HistoryView
 from stoker.web.events import EventStream
@@ -61,7 +61,7 @@ def dashboard_offers(control: Control) -> list[Offer]:
         return answer_json(await control.looking.suggestions())
 
     return [
-        Offer("GET", "/api/events", events, EVENTS, str, kind="text/event-stream"),
+        Offer("GET", "/api/events", events, EVENTS, SentEvent, kind="text/event-stream"),
         Offer("GET", "/api/dashboard", show, "What the dashboard shows now.", Shown),
         Offer("GET", "/api/machine", machine, "What is known of this machine.", Machine),
         Offer("GET", "/api/suggestions", suggestions, SUGGESTED, SuggestionsView),
