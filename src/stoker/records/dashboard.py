@@ -141,6 +141,7 @@ class SentEvent(Record, frozen=True):
     """One server-sent event; `data` is JSON: the pieces that changed, or with `whole` all there are."""
 
     data: str
+    event: str = "message"  # as clients take it where none is named
 
 
 class Shown(Record, frozen=True):
