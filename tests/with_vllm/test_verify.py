@@ -118,7 +118,10 @@ def test_a_fallback_of_litellm_is_found_and_its_cause_and_the_flags_that_mend_it
     )
     assert checks["failover: bad parameter"]["verdict"] == "fail"
     passed = {name for name, one in checks.items() if name.startswith("failover") and one["verdict"] == "pass"}
-    assert passed == {"failover: over long", "failover: server error", "failover: time out"}, unwell(view)
+    # LiteLLM's millisecond is over before the engine is asked on one machine, and on another it is not: then it falls back.
+    assert passed - {"failover: time out"} == {"failover: over long", "failover: server error"}, unwell(view)
+    late = checks["failover: time out"]
+    assert late["verdict"] == "pass" or "answered by the other model" in late["says"], late["says"]
 
 
 @pytest.mark.elsewhere(LITELLM != "", "LiteLLM, which `make test-engines` installs")
