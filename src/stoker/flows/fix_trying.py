@@ -47,27 +47,27 @@ class FixTrials:
 
     async def begin(self, service: str, digest: str) -> SwitchView:
         """Begins to try what the digest stands for; raises Refused where it would be something else by now."""
-        proposal = await self._read(service)
-        if _digest(proposal) != digest:
+        fix = await self._read(service)
+        if _digest(fix) != digest:
             raise Refused(
                 f"what would mend {service} is not what was shown", why="its log, its plan or stoker.toml changed meanwhile",
                 next_step="look again, and decide anew",
             )  # fmt: skip
-        view = await self._switch(proposal.wish)
-        self.last = FixTried(service, proposal.cause.rule, view.since)
-        self._begun.put_nowait((proposal, view))
+        view = await self._switch(fix.wish)
+        self.last = FixTried(service, fix.cause.rule, view.since)
+        self._begun.put_nowait((fix, view))
         return view
 
     async def run(self) -> None:
         """Follows what was begun until cancelled; a fix whose switch a next daemon ends is written by nobody."""
         while True:
-            proposal, view = await self._begun.get()
-            tried = FixTried(proposal.service, proposal.cause.rule, view.since)
-            outcome, why = await self._finish(proposal, view)
+            fix, view = await self._begun.get()
+            tried = FixTried(fix.service, fix.cause.rule, view.since)
+            outcome, why = await self._finish(fix, view)
             logger.info("service=%s fix=%s outcome=%s why=%s", tried.service, tried.rule, outcome, why)
             self.last = msgspec.structs.replace(tried, outcome=outcome, why=why)
 
-    async def _finish(self, proposal: Fix, view: SwitchView) -> tuple[FixOutcome, str]:
+    async def _finish(self, fix: Fix, view: SwitchView) -> tuple[FixOutcome, str]:
         while view.outcome is None:
             view = await self._await_switch(len(view.steps), view.since, LOOK_S)
         if view.outcome != "ready":
@@ -75,10 +75,10 @@ class FixTrials:
         from stoker.flows.fixing import write_fix
 
         try:
-            backup = await asyncio.to_thread(write_fix, proposal)
+            backup = await asyncio.to_thread(write_fix, fix)
         except StokerError as problem:
             return "not written", f"{problem.what}; {problem.next_step or problem.why}"
-        return "written", f"it is READY so, and {proposal.file} says it; as it was before: {backup}"
+        return "written", f"it is READY so, and {fix.file} says it; as it was before: {backup}"
 
     async def _read(self, service: str) -> Fix:
         from stoker.flows.fixing import find_fix
@@ -86,15 +86,15 @@ class FixTrials:
         told = await diagnose_beside(self._paths, service)
         return await asyncio.to_thread(lambda: find_fix(self._paths, read_config(self._paths.config), service, told))
 
-    def _view(self, proposal: Fix) -> FixView:
-        cause = proposal.cause
+    def _view(self, fix: Fix) -> FixView:
+        cause = fix.cause
         return FixView(
-            service=proposal.service, rule=cause.rule, title=cause.title, confidence=cause.confidence, because=cause.cause,
-            settings=proposal.settings, lines=proposal.lines, file=str(proposal.file), plan_id=proposal.plan.plan_id,
-            goes=self._who_goes(proposal.plan), digest=_digest(proposal),
+            service=fix.service, rule=cause.rule, title=cause.title, confidence=cause.confidence, because=cause.cause,
+            settings=fix.settings, lines=fix.lines, file=str(fix.file), plan_id=fix.plan.plan_id,
+            goes=self._who_goes(fix.plan), digest=_digest(fix),
         )  # fmt: skip
 
 
-def _digest(proposal: Fix) -> str:
-    said = msgspec.json.encode((proposal.service, proposal.plan.plan_id, proposal.text, proposal.new_text))
+def _digest(fix: Fix) -> str:
+    said = msgspec.json.encode((fix.service, fix.plan.plan_id, fix.text, fix.new_text))
     return hashlib.sha256(said).hexdigest()[:24]
