@@ -13,7 +13,7 @@ TEMPLATE = HERE / "chat_template.jinja"
 VOCABULARY = HERE / "dialogue" / "vocabulary.txt"
 RESULTS = HERE / "results.json"
 FIXTURES = HERE.parent.parent / "tests" / "demo_model"
-HF_FOLDERS = {"target": HERE / "hf", "draft": HERE / "hf-draft"}
+HF_FOLDERS = {"target": HERE / "hf", "draft": HERE / "hf-draft", "eagle": HERE / "hf-eagle", "eagle3": HERE / "hf-eagle3"}
 GGUF_STEMS = {"target": "stoker-demo", "draft": "stoker-demo-draft"}
 
 

@@ -17,11 +17,11 @@ from data import TOOL_SHARE, Batch, Plan, batches, held_out
 from model import Llama, Packed, load_hf, save_hf
 from muon import StackedMuon
 from shape import SHAPES
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import AdamW
 
-PEAK_RATE = {"target": 3e-3, "draft": 5e-3}
+PEAK_RATE = {"target": 3e-3, "draft": 5e-3, "eagle": 3e-3, "eagle3": 3e-3}
 WEIGHT_DECAY = 0.05
 WARM_UP_STEPS = 100
 DECAY_FROM = 0.6
@@ -33,7 +33,7 @@ PACE_STEPS = (100, 300)
 REPORT_STEPS, RECORDED_STEPS = 25, 600
 TEXT_WORKERS_SHARE = 5
 
-Loss = Callable[[Llama, Batch, int], Tensor]
+Loss = Callable[[nn.Module, Batch, int], Tensor]
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Progress:
         self.steps = min(self.steps, self.step + max(1, int(left_s / mean_s)))
 
 
-def forward(model: Llama, batch: Batch, longest: int) -> Tensor:
+def forward(model: nn.Module, batch: Batch, longest: int) -> Tensor:
     """Logits of every token of a batch."""
     out: Tensor = model(batch.tokens, Packed(batch.starts, batch.positions, longest))
     return out
@@ -83,7 +83,7 @@ def imitate(teacher: Llama) -> Loss:
     """The loss of a draft that learns to say what its teacher would."""
     compare = torch.compile(divergence) if torch.cuda.is_available() else divergence
 
-    def loss(model: Llama, batch: Batch, longest: int) -> Tensor:
+    def loss(model: nn.Module, batch: Batch, longest: int) -> Tensor:
         with torch.no_grad():
             wanted = forward(teacher, batch, longest)
         out: Tensor = compare(forward(model, batch, longest), wanted, batch)
@@ -96,7 +96,7 @@ def predict() -> Loss:
     """The loss of a model that learns from the texts themselves."""
     score = torch.compile(cross_entropy) if torch.cuda.is_available() else cross_entropy
 
-    def loss(model: Llama, batch: Batch, longest: int) -> Tensor:
+    def loss(model: nn.Module, batch: Batch, longest: int) -> Tensor:
         out: Tensor = score(forward(model, batch, longest), batch)
         return out
 
@@ -104,10 +104,10 @@ def predict() -> Loss:
 
 
 class Optimizers:
-    """Muon for the matrices of the layers, AdamW for embeddings and norms."""
+    """Muon for matrices, AdamW for embeddings and norms."""
 
-    def __init__(self, model: Llama) -> None:
-        matrices = [p for p in model.layers.parameters() if p.dim() == 2]
+    def __init__(self, model: nn.Module) -> None:
+        matrices = [p for name, p in model.named_parameters() if p.dim() == 2 and not name.startswith("embed_tokens")]
         chosen = {id(p) for p in matrices}
         rest = [p for p in model.parameters() if id(p) not in chosen]
         self.model = model
@@ -116,7 +116,7 @@ class Optimizers:
 
     def step(self, rate: float) -> None:
         """Moves the weights by the gathered gradients and forgets these."""
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
+        nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
         self.adam.param_groups[0]["lr"] = rate
         self.adam.step()
         self.muon.step(rate)
@@ -136,11 +136,11 @@ def on_device(batch: Batch, device: torch.device) -> Batch:
 
 
 def train_step(
-    model: Llama, loss: Loss, sources: dict[str, Iterator[Batch]], plans: dict[str, Plan], progress: Progress
+    model: nn.Module, loss: Loss, sources: dict[str, Iterator[Batch]], plans: dict[str, Plan], progress: Progress
 ) -> dict[str, Tensor]:
     """Adds up the gradients of one step; returns the losses by kind."""
     kinds = EARLY if progress.done < DECAY_FROM else LATE
-    device = model.embed_tokens.weight.device
+    device = next(model.parameters()).device
     losses: dict[str, Tensor] = {}
     for kind in kinds:
         batch = on_device(next(sources[kind]), device)
@@ -151,7 +151,7 @@ def train_step(
     return losses
 
 
-def fit(role: str, model: Llama, loss: Loss, args: argparse.Namespace) -> list[dict[str, float]]:
+def fit(role: str, model: nn.Module, loss: Loss, args: argparse.Namespace) -> list[dict[str, float]]:
     """Trains one model; returns the losses along the way."""
     folder = layout.HF_FOLDERS["target"] / "tokenizer.json"
     plans = {
