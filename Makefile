@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: up test test-engines test-clients test-faults check lint types layers docs docs-check bench bench-gateway bench-accuracy bench-tuning soak clean
+.PHONY: up test test-engines test-gpu test-clients test-faults check lint types layers docs docs-check bench bench-gateway bench-accuracy bench-tuning soak clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -24,6 +24,18 @@ test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) && peers=$$(tools/make-peers litellm) || exit 1; \
 	[ -x "$$peers/litellm" ] && litellm="$$peers/litellm" || litellm=; \
 	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest $(ENGINES) --durations=0 --durations-min=5 $(AGAIN)
+
+# Real SGLang and vLLM on a GPU, from folders into which they were unpacked (SGLANG, VLLM); by hand, twenty minutes. GPU_PYTHON is
+# the Python whose torch sees the GPU, and runs the tests too where it has their packages (TEST_PYTHON). Results, logs and the
+# page come to build/gpu.
+GPU_PYTHON ?= python3
+TEST_PYTHON ?= $(BIN)/python
+GPU_TESTS ?= tests/with_gpu
+test-gpu:
+	@[ "$(TEST_PYTHON)" != "$(BIN)/python" ] || $(MAKE) $(VENV)/.dev
+	STOKER_SGLANG_SITE="$(SGLANG)" STOKER_VLLM_SITE="$(VLLM)" STOKER_GPU_PYTHON="$(GPU_PYTHON)" \
+	    $(TEST_PYTHON) -m pytest $(GPU_TESTS) --durations=0 --durations-min=5 $(AGAIN); failed=$$?; \
+	$(TEST_PYTHON) -m benchmarks.gpu_page build/gpu; exit $$failed
 
 # Large clients: LiteLLM, npm's openai, MCP's inspector, Schemathesis, and Open WebUI in a real Chromium, where there is one; four
 # minutes, and five more to install them once a machine (2.7 GB).

@@ -38,7 +38,7 @@ def choose_speculation(wish: Wish, model: Model, draft: Model | None, draft_kind
                 next_step="name the draft's folder or hub name, or use speculation = 'ngram'",
             )
         kind = draft_kind or wish.speculation
-        _check_vocabularies(kind, model, draft)
+        _check_fit(kind, model, draft)
         return Speculation(kind, draft.path, USER)
     if wish.speculation == "mtp" and draft is not None and draft_kind == "mtp":
         return Speculation("mtp", draft.path, USER)
@@ -54,7 +54,7 @@ def choose_speculation(wish: Wish, model: Model, draft: Model | None, draft_kind
 def _automatic(model: Model, draft: Model | None, draft_kind: SpeculationKind | None) -> Speculation:
     if draft is not None:
         kind = draft_kind or head_kind(draft)
-        _check_vocabularies(kind, model, draft)
+        _check_fit(kind, model, draft)
         return Speculation(kind, draft.path, f"{draft.name} drafts for it")
     if model.draft_layers:
         return Speculation("mtp", None, "the model brings its own draft heads")
@@ -73,11 +73,23 @@ def head_kind(draft: Model) -> SpeculationKind:
     return "eagle3" if "eagle3" in said else "eagle" if "eagle" in said else "draft"
 
 
-def _check_vocabularies(kind: SpeculationKind, model: Model, draft: Model) -> None:
+def _check_fit(kind: SpeculationKind, model: Model, draft: Model) -> None:
+    _check_width(kind, model, draft)
     ours, theirs = model.vocabulary_hash, draft.vocabulary_hash
     if kind == "draft" and ours is not None and theirs is not None and ours != theirs:
         raise Refused(
             f"{draft.name} cannot draft for {model.name}",
             why="their vocabularies differ, so its tokens would mean other words",
             next_step="use a draft model of the same family",
+        )
+
+
+def _check_width(kind: SpeculationKind, model: Model, draft: Model) -> None:
+    # EAGLE's first generation works on its target's hidden states and shares its embeddings; the third may have a width of its own.
+    ours, theirs = model.hidden_size, draft.hidden_size
+    if kind == "eagle" and ours is not None and theirs is not None and ours != theirs:
+        raise Refused(
+            f"{draft.name} is no head for {model.name}",
+            why=f"it was trained for a model of width {theirs:,}, and this one's is {ours:,}",
+            next_step="use the head that was trained for this very model",
         )

@@ -1,0 +1,155 @@
+"""Makes results.json and a page of what `make test-gpu` noted.
+
+python -m benchmarks.gpu_page build/gpu [--machine "one NVIDIA H100 80GB"] [--write docs/measured/gpu.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gateway.document import write_part
+
+Note = dict[str, Any]
+Table = list[list[str]]
+
+
+def read_notes(file: Path) -> list[Note]:
+    """Returns the notes of a run; of two about one thing the later."""
+    found: dict[tuple[str, ...], Note] = {}
+    for line in file.read_text().splitlines():
+        note: Note = json.loads(line)
+        found[note["engine"], note["what"], note["name"], note.get("content", "")] = note
+    return list(found.values())
+
+
+def pick(notes: Iterable[Note], what: str) -> list[Note]:
+    """Returns the notes of one kind."""
+    return [note for note in notes if note["what"] == what]
+
+
+def share(value: float | None) -> str:
+    """Returns a share in percent; a dash where it is unknown."""
+    return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def render_table(head: Sequence[str], rows: Table) -> str:
+    """Returns a table of Markdown; nothing without rows."""
+    lines = ["| " + " | ".join(row) + " |" for row in [list(head), ["---"] * len(head), *rows]]
+    return "\n".join(lines) + "\n" if rows else ""
+
+
+def render_starts(notes: list[Note]) -> str:
+    """Returns what each start took, and the longest of its parts."""
+    rows = []
+    for note in pick(notes, "start"):
+        stages = sorted(note["stages"].items(), key=lambda one: -one[1])[:4]
+        parts = ", ".join(f"{name} {took_s:.1f}" for name, took_s in stages)
+        rows.append([note["engine"], note["name"], f"{note['took_s']:.1f}", parts])
+    return render_table(("engine", "service", "s", "of these"), rows)
+
+
+def render_drafts(notes: list[Note]) -> str:
+    """Returns what each way to draft gave, beside none."""
+    alone = {(note["engine"]): note["request_decode_tps"] for note in pick(notes, "plain")}
+    rows = [[engine, "none", "code", f"{tok_s:.0f}", "-", "-", "-"] for engine, tok_s in alone.items()]
+    for note in pick(notes, "speculation"):
+        places = ", ".join(share(one) for one in note["by_position"] or ())
+        rows.append([note["engine"], note["name"], note["content"], f"{note['tok_s']:.0f}", share(note["accept_rate"]),
+                     f"{note['accept_length']:.2f}", places or "not told"])  # fmt: skip
+    head = ("engine", "drafts", "text", "tok/s", "accept_rate", "accept_length", "by position")
+    return render_table(head, rows)
+
+
+def render_exactness(notes: list[Note]) -> str:
+    """Returns how often words differed from those without drafts."""
+    rows = [[note["engine"], note["name"], str(note["prompts"]), str(note["differing"]), str(note["ties"])]
+            for note in pick(notes, "exactness")]  # fmt: skip
+    return render_table(("engine", "drafts", "prompts", "other words", "ties told apart otherwise"), rows)
+
+
+def render_sweep(notes: list[Note]) -> str:
+    """Returns the rate of each length of a chain, and what tuning chose."""
+    rows = [[note["engine"], *(f"{tok_s:.0f}" for tok_s in note["tok_s"].values())] for note in pick(notes, "sweep")]
+    names = next((list(note["tok_s"]) for note in pick(notes, "sweep")), [])
+    told = []
+    for note in pick(notes, "turns"):
+        ratios = [one / other for one, other in note["tok_s"]] or [1.0]
+        starts = next(one for one in pick(notes, "tune") if one["engine"] == note["engine"])
+        told.append(f"{note['engine']}: `stoker tune` chose *{note['chosen']}* with {starts['starts']} starts of {starts['sweep']};"
+                    f" the sweep's best was *{note['best']}*; side by side the choice had"
+                    f" {share(statistics.median(ratios))} of its rate.")  # fmt: skip
+    return render_table(("tok/s", *names), rows) + "".join(f"\n{line}\n" for line in told)
+
+
+def render_door(notes: list[Note]) -> str:
+    """Returns what the gateway leaves of an engine's rate."""
+    rows = []
+    for note in pick(notes, "door"):
+        pairs = list(zip(note["through"], note["direct"], strict=True))
+
+        def middle(name: str, scale: float, pairs: list[Any] = pairs) -> list[str]:
+            return [f"{statistics.median(pair[side][name] for pair in pairs) * scale:.1f}" for side in (0, 1)]
+
+        rates = middle("total_decode_tps", 1.0)
+        kept = statistics.median(one["total_decode_tps"] / other["total_decode_tps"] for one, other in pairs)
+        rows.append(
+            [note["engine"], str(note["streams"]), *rates, share(kept), *middle("ttft_s", 1e3), *middle("itl_chunk_s", 1e3)]
+        )
+    head = ("engine", "streams", "tok/s through it", "direct", "of that", "TTFT ms", "direct", "between chunks ms", "direct")
+    return render_table(head, rows)
+
+
+def render_rest(notes: list[Note]) -> str:
+    """Returns what kills, full cards and bad input led to."""
+    lines = [f"- {note['engine']}, `kill -9` under a stream: the card's memory was back after {note['card_back_s']} s, and the next"
+             f" start began to wait after {note['settled_s']} s." for note in pick(notes, "memory back")]  # fmt: skip
+    lines += [f"- {note['engine']}, the server killed with no daemon there: {note['processes']} processes of it lived on, and were ended"
+              " before the next start." for note in pick(notes, "orphan")]  # fmt: skip
+    lines += [f"- {note['engine']}, a card held by another program: {note['why']}" for note in pick(notes, "held")]
+    for note in pick(notes, "bad input"):
+        rule = (note.get("first") or {}).get("rule")
+        said = " ".join((note.get("said") or "").split())[:160]
+        lines.append(
+            f"- {note['engine']}, {note['name']}: {note['outcome']}{f', by rule `{rule}`' if rule else ''}{f': {said}' if said else ''}"
+        )
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+PARTS: dict[str, Callable[[list[Note]], str]] = {
+    "Starts": render_starts, "Ways to draft": render_drafts, "The same words": render_exactness, "Lengths of a chain": render_sweep,
+    "The gateway": render_door, "When things go wrong": render_rest,
+}  # fmt: skip
+
+
+def render(notes: list[Note], machine: str) -> str:
+    """Returns the page's generated part."""
+    engines = sorted({f"{note['engine']} {note['version']}" for note in notes})
+    parts = [f"### {title}\n\n{text}" for title, make in PARTS.items() if (text := make(notes))]
+    return f"{time.strftime('%Y-%m-%d')}, {machine}; {', '.join(engines)}.\n\n" + "\n".join(parts)
+
+
+def main() -> None:
+    """Writes both."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--machine", default=platform.processor() or platform.machine())
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    notes = read_notes(options.folder / "results.jsonl")
+    (options.folder / "results.json").write_text(json.dumps(notes, indent=1) + "\n")
+    page = render(notes, options.machine)
+    (options.folder / "page.md").write_text(page)
+    if options.write:
+        write_part(options.write, "gpu", page)
+    print(page)
+
+
+if __name__ == "__main__":
+    main()

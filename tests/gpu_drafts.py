@@ -1,0 +1,39 @@
+"""What has to hold of every way to draft, whatever the engine: it says what the model alone says, and is measured as it counts itself."""
+
+from __future__ import annotations
+
+from gpu_home import GpuHome, Said, differing
+
+LEAST_ACCEPT_LENGTH = 1.05
+
+
+def check_same_words(home: GpuHome, service: str, plain: list[Said]) -> None:
+    """Fails where greedy answers with drafts are others than without."""
+    guessed = home.say_greedily(service)
+    parted = differing(plain, guessed)
+    ties = sum(one.tokens != other.tokens for one, other in zip(plain, guessed, strict=True)) - len(parted)
+    home.note("exactness", service, prompts=len(plain), differing=len(parted), ties=ties)
+    assert parted == []
+
+
+def check_measured_as_counted(home: GpuHome, service: str) -> None:
+    """Fails where what is measured of drafts is not what the engine counted."""
+    for content in ("code", "prose"):
+        run, grown, by_position = home.measure(service, content)
+        [cell] = run.cells
+        told = cell.speculation
+        assert (cell.failed, told is not None) == (0, True), cell.warnings
+        assert told is not None
+        medians = {one.name: one.median for one in cell.figures}
+        home.note(
+            "speculation", service, content=content, tok_s=medians["request_decode_tps"], ttft_s=medians["ttft_s"],
+            accept_rate=told.accept_rate, accept_length=told.accept_length, by_position=told.accept_rate_by_position,
+        )  # fmt: skip
+        steps = grown.get("drafts_total") or grown["verify_calls_total"]
+        assert told.verify_steps == steps > 0
+        if "draft_tokens_total" in grown:
+            assert (told.draft_tokens, told.accepted_tokens) == (grown["draft_tokens_total"], grown["accepted_tokens_total"])
+        if by_position:
+            assert told.accept_rate_by_position == tuple(count / steps for count in by_position)
+        assert told.accept_length is not None
+        assert told.accept_length > LEAST_ACCEPT_LENGTH or "ngram" in service

@@ -1,0 +1,231 @@
+"""A Stoker whose services run real engines on a GPU, from a folder into which such an engine was unpacked.
+
+`STOKER_SGLANG_SITE` and `STOKER_VLLM_SITE` name the folders, `STOKER_GPU_PYTHON` the Python whose torch sees the GPU,
+`STOKER_GPU_OUT` where results and logs go. Weights compute in float32 and IEEE arithmetic, so that what two ways of computing
+the same say is the same to the token.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import psutil
+
+from bench_seen import run_bench
+from home import Home
+from stoker.bench.prompts import units_of
+from stoker.box import is_running
+from stoker.counters import Counters, read_counters
+from stoker.facts.machine.nvidia import read_nvidia
+from stoker.records import BenchLoad, BenchRun, ServiceView, Target
+
+MODELS = Path(__file__).parent.parent / "models" / "demo"
+PYTHON = os.environ.get("STOKER_GPU_PYTHON", sys.executable)
+OUT = Path(os.environ.get("STOKER_GPU_OUT", "build/gpu"))
+PROMPTS, PROMPT_LETTERS, NEW_TOKENS, AT_ONCE = 200, 400, 32, 4
+# Two ways to the same sum differ by some 1e-6 of it in float32: below this two tokens are equally likely.
+TIE_NATS = 1e-3
+CHAT = [{"role": "user", "content": "Who are you?"}]
+
+
+class Engine(NamedTuple):
+    """A real engine: where it was unpacked, its version, and the words that its services need there."""
+
+    name: str
+    site: str
+    version: str
+    module: str
+    flags: str
+    more: str = ""
+
+    @property
+    def is_here(self) -> bool:
+        """Tells whether there is one to be tried."""
+        return bool(self.site)
+
+    def table(self, service: str, more: str = "", flags: str = "", model: Path = MODELS / "hf") -> str:
+        """Returns the table of a service."""
+        environment = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "TRITON_F32_DEFAULT": "ieee"}
+        environment |= {"PYTHONPATH": self.site} if Path(self.site).is_dir() else {}
+        words = ", ".join(f"{name} = {json.dumps(value)}" for name, value in environment.items())
+        return (
+            f'[service.{service}]\nmodel = "{model}"\nengine = "{self.name}"\nversion = "{self.version}"\n'
+            f'program = ["{PYTHON}", "-m", "{self.module}"]\ncontext = 2048\nparallel = 8\n{self.more}\n'
+            f"environment = {{ {words} }}\nflags = {{ {self.flags}{flags} }}\n{more}\n"
+        )
+
+
+SGLANG = Engine(
+    "sglang", os.environ.get("STOKER_SGLANG_SITE", ""), "0.5.16", "sglang.launch_server",
+    'attention-backend = "triton", sampling-backend = "pytorch", dtype = "float32"', "memory_share = 0.1",
+)  # fmt: skip
+VLLM = Engine(
+    "vllm", os.environ.get("STOKER_VLLM_SITE", ""), os.environ.get("STOKER_VLLM_VERSION", "0.26.0"),
+    "vllm.entrypoints.openai.api_server",
+    os.environ.get("STOKER_VLLM_FLAGS", 'attention-backend = "TRITON_ATTN", dtype = "float32"'),
+    os.environ.get("STOKER_VLLM_MORE", "memory_share = 0.1"),
+)  # fmt: skip
+
+
+class Said(NamedTuple):
+    """What an engine said greedily: its tokens as text, and by how much each was likelier than the next likely one."""
+
+    tokens: list[str]
+    gaps_nats: list[float]
+
+
+class GpuHome(Home):
+    """A state folder with services of one engine."""
+
+    limit_s = 300.0
+
+    def __init__(self, folder: Path, engine: Engine, services: str) -> None:
+        super().__init__(folder)
+        self.engine = engine
+        self.leaders: set[int] = set()
+        self.configure(services)
+
+    def bring_up(self, name: str) -> ServiceView:
+        """Brings a service up, and notes how long that took and what of."""
+        began_s = time.monotonic()
+        view = self.json("up", name)
+        self.leaders.add(view["pid"])
+        self.note("start", name, took_s=round(time.monotonic() - began_s, 1), stages=self.stages(name))
+        return self.service(name)
+
+    def stages(self, name: str) -> dict[str, float]:
+        """Returns what the last start's time went into."""
+        return {one["name"]: one["took_s"] for one in self.json("timeline", name)["last"]["stages"]}
+
+    def note(self, what: str, name: str, **facts: object) -> None:
+        """Keeps a result, whatever comes after it."""
+        OUT.mkdir(parents=True, exist_ok=True)
+        line = {"engine": self.engine.name, "version": self.engine.version, "what": what, "name": name, **facts}
+        with (OUT / "results.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def keep_log(self, service: str, name: str) -> Path:
+        """Copies a service's log to the results; returns the copy."""
+        (OUT / "logs").mkdir(parents=True, exist_ok=True)
+        copy = OUT / "logs" / f"{self.engine.name}-{name}.log"
+        shutil.copy(self.paths.engine_log(service), copy)
+        return copy
+
+    def ask(self, path: str, **body: Any) -> dict[str, Any]:
+        """Asks the gateway and returns what it answers."""
+        headers = {"authorization": f"Bearer {self.daemon.key}"}
+        reply = httpx.post(f"{self.daemon.url}{path}", json=body, headers=headers, timeout=120.0, trust_env=False)
+        assert reply.status_code == httpx.codes.OK, reply.text
+        found: dict[str, Any] = reply.json()
+        return found
+
+    def counters(self, service: str) -> Counters:
+        """Returns what the engine itself has counted."""
+        key = self.paths.engine_key_file.read_text().strip()
+        address, headers = self.service(service).address, {"authorization": f"Bearer {key}"}
+        found = read_counters(httpx.get(f"{address}/metrics", headers=headers, trust_env=False).text)
+        assert found is not None
+        return found
+
+    def target(self, service: str) -> Target:
+        """Returns how a benchmark reaches a service through the gateway, and its counters past it."""
+        key = self.paths.engine_key_file.read_text().strip()
+        return Target(f"{self.daemon.url}/v1", service, self.daemon.key, self.service(service).address, key)
+
+    def measure(self, service: str, content: str) -> tuple[BenchRun, dict[str, int], tuple[int, ...]]:
+        """Measures a service on one kind of text; returns the run and by how much its own counters grew meanwhile."""
+        before: list[Counters] = []
+
+        def look(text: str) -> None:
+            if text.startswith("run") and not before:  # the warm-up is over
+                before.append(self.counters(service))
+
+        run = run_bench(
+            self.target(service), prompts=(128,), new=192, loads=(BenchLoad("closed", 1),), content=content, runs=3,
+            tell=look, silence_s=120.0,
+        )  # fmt: skip
+        after = self.counters(service)
+        began = before[0].by_position or (0,) * len(after.by_position)
+        return run, after.since(before[0]), tuple(b - a for a, b in zip(began, after.by_position, strict=True))
+
+    def say_greedily(self, service: str) -> list[Said]:
+        """Returns what a service says to 200 beginnings of code and prose."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(lambda prompt: self._continue(service, prompt), beginnings()))
+
+    def _continue(self, service: str, prompt: str) -> Said:
+        answer = self.ask(
+            "/v1/completions", model=service, prompt=prompt, max_tokens=NEW_TOKENS, temperature=0.0, logprobs=2
+        )
+        told = answer["choices"][0]["logprobs"]
+        likely = (sorted(found.values(), reverse=True) for found in told["top_logprobs"])
+        return Said(told["tokens"], [both[0] - both[1] if len(both) > 1 else 0.0 for both in likely])
+
+    def end(self) -> dict[int, str]:
+        """Takes everything down; returns what was left of any engine, after killing it."""
+        left = super().end() | {pid: "in the session" for leader in self.leaders for pid in family(leader)}
+        for pid in left:
+            psutil.Process(pid).kill()
+        return left
+
+
+def beginnings() -> list[str]:
+    """Returns 200 beginnings, code and prose by turns, no two alike."""
+    texts = {kind: "\n\n".join(units_of(kind)) for kind in ("code", "prose")}
+    return [
+        text[(start := place * 97 % (len(text) - PROMPT_LETTERS)) : start + PROMPT_LETTERS]
+        for place in range(PROMPTS // 2)
+        for text in texts.values()
+    ]
+
+
+def differing(plain: list[Said], guessed: list[Said]) -> list[int]:
+    """Returns the places at which two runs part although one token was likelier than the other."""
+    found = []
+    for place, (one, other) in enumerate(zip(plain, guessed, strict=True)):
+        parts = [at for at, (a, b) in enumerate(zip(one.tokens, other.tokens, strict=False)) if a != b]
+        if (parts and one.gaps_nats[parts[0]] > TIE_NATS) or (len(one.tokens) != len(other.tokens) and not parts):
+            found.append(place)
+    return found
+
+
+def family(leader: int) -> set[int]:
+    """Returns the living processes of an engine's session."""
+    return {pid for pid in psutil.pids() if _session(pid) == leader and is_running(pid)}
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def card_used_bytes() -> int:
+    """Returns what is in use of the first GPU's memory."""
+    used = read_nvidia().gpus[0].memory_used_bytes
+    assert used is not None
+    return used
+
+
+@contextmanager
+def kept(home: GpuHome) -> Iterator[GpuHome]:
+    """A home whose services' logs are kept, and that leaves nothing behind."""
+    try:
+        yield home
+    finally:
+        for log in home.paths.state.glob("logs/*.log"):
+            (OUT / "logs").mkdir(parents=True, exist_ok=True)
+            shutil.copy(log, OUT / "logs" / f"{home.engine.name}-{log.name}")
+        left = home.end()
+    assert left == {}

@@ -1,0 +1,67 @@
+"""Tuning real engines on a GPU beside trying every length of a chain: the choice is as good, with fewer starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gpu_home import MODELS, SGLANG, VLLM, Engine, GpuHome, kept
+from stoker.config import read_config
+from stoker.flows.tunable import read_tunable
+from stoker.flows.tune_trying import Asking, Talk, Trier
+from stoker.flows.up import ensure_daemon
+from stoker.records import Sighting, Way
+from stoker.tune.ratios import rate_of
+
+ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
+WORDS = ("--content", "code", "--measure", "8s", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
+CHAIN = (1, 2, 3, 4, 5, 6)
+TURNS = 3
+pytestmark = pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)")
+
+
+@pytest.fixture(params=ENGINES, ids=[one.name for one in ENGINES])
+def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
+    """A Stoker with one service that drafts with an EAGLE head."""
+    engine: Engine = request.param
+    table = engine.table("coder", f'speculation = "eagle"\ndraft = "{MODELS}/hf-eagle"\ndraft_tokens = 2')
+    with kept(GpuHome(tmp_path_factory.mktemp("tune"), engine, table)) as home:
+        yield home
+
+
+def make_trier(home: GpuHome, monkeypatch: pytest.MonkeyPatch) -> Trier:
+    """Returns what starts a way and measures it, as tuning does."""
+    for name in ("STOKER_STATE", "STOKER_CONFIG"):
+        monkeypatch.setenv(name, home.environment[name])
+    config = read_config(home.paths.config)
+    asking = Asking(contents=("code",), measure_s=8.0, prompt_tokens=128, new_tokens=256, fresh=True)
+    talk = Talk(lambda _: None, lambda _: None)
+    return Trier(home.paths, config, ensure_daemon(home.paths), read_tunable("coder", config), asking, talk)
+
+
+def rate(trier: Trier, way: Way) -> float:
+    """Returns the rate of a way, after a start of its own."""
+    found = trier.try_way(way)
+    assert isinstance(found, Sighting), found
+    return rate_of(found)
+
+
+def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(
+    home: GpuHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.bring_up("coder")
+    home.limit_s = 1200.0
+    view = home.json("tune", "coder", *WORDS)
+    ways = [(one["way"], one["tried"], (one["measured"] or {}).get("tok_s"), one["predicted"]) for one in view["ways"]]
+    home.note("tune", "coder", chosen=view["chosen"], starts=view["starts"], sweep=view["sweep_starts"], ways=ways)
+    assert 2 * view["starts"] <= view["sweep_starts"]
+    chosen = Way(**view["chosen"])
+    trier = make_trier(home, monkeypatch)
+    swept = {Way("eagle", tokens): rate(trier, Way("eagle", tokens)) for tokens in CHAIN}
+    best = max(swept, key=swept.__getitem__)
+    home.note("sweep", "coder", tok_s={way.name: one for way, one in swept.items()})
+    turns = [(rate(trier, chosen), rate(trier, best)) for _ in range(TURNS if chosen != best else 0)]
+    home.note("turns", "coder", chosen=chosen.name, best=best.name, tok_s=turns)
+    ratios = sorted(one / other for one, other in turns) or [1.0]
+    assert ratios[len(ratios) // 2] > 0.97

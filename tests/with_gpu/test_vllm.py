@@ -1,0 +1,102 @@
+"""The real vLLM on a GPU: plain and with every way to draft, with tools and without, killed, and found again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import openai
+import pytest
+
+from gpu_drafts import check_measured_as_counted, check_same_words
+from gpu_home import CHAT, MODELS, VLLM, GpuHome, Said, family, kept
+from home import wait_for
+from stoker.records import State
+from verdicts_seen import verdicts_of
+
+DRAFTS = {
+    "ngram": 'speculation = "ngram"\ndraft_tokens = 3',
+    "draft": f'speculation = "draft"\ndraft = "{MODELS}/hf-draft"\ndraft_tokens = 4',
+    "eagle": f'speculation = "eagle"\ndraft = "{MODELS}/hf-eagle"\ndraft_tokens = 4',
+    "eagle3": f'speculation = "eagle3"\ndraft = "{MODELS}/hf-eagle3"\ndraft_tokens = 4',
+}
+PARSERS = ', enable-auto-tool-choice = true, tool-call-parser = "hermes", reasoning-parser = "deepseek_v3"'
+pytestmark = pytest.mark.elsewhere(VLLM.is_here, "an unpacked vLLM for a GPU (STOKER_VLLM_SITE)")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
+    """A Stoker with a service for each way to draft, one of which runs at a time."""
+    tables = [VLLM.table(name, f'{more}\ngroup = "one"') for name, more in {"plain": "", **DRAFTS}.items()]
+    tables.append(VLLM.table("parsing", 'group = "one"', PARSERS))
+    with kept(GpuHome(tmp_path_factory.mktemp("vllm"), VLLM, "".join(tables))) as home:
+        yield home
+
+
+@pytest.fixture(scope="module")
+def plain(home: GpuHome) -> list[Said]:
+    """What the model says without drafts."""
+    home.bring_up("plain")
+    return home.say_greedily("plain")
+
+
+def test_it_is_proved_verified_and_stopped(home: GpuHome, plain: list[Said]) -> None:
+    assert len(plain) == 200
+    report = home.json("verify", "plain", "--probe", "answers", "--probe", "identity", "--probe", "streaming")
+    home.note("verify", "plain", verdicts=verdicts_of(report))
+    run, _, _ = home.measure("plain", "code")
+    home.note("plain", "plain", **{one.name: one.median for one in run.cells[0].figures})
+
+
+def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_it_comes_back(home: GpuHome, plain: list[Said]) -> None:
+    home.json("up", "plain")
+    leader = home.service("plain").pid
+    assert leader is not None
+    with openai.OpenAI(base_url=f"{home.daemon.url}/v1", api_key=home.daemon.key, max_retries=0) as client:
+        stream = client.chat.completions.create(
+            model="plain", messages=CHAT, stream=True, max_tokens=1800, extra_body={"ignore_eos": True}
+        )
+        next(iter(stream))
+        os.kill(leader, signal.SIGKILL)
+        with pytest.raises(openai.APIError, match="The engine of plain broke the connection"):
+            list(stream)
+    again = home.await_state("plain", State.READY)
+    assert again.pid is not None and again.pid != leader
+    home.leaders.add(again.pid)
+    assert family(leader) == set()
+
+
+def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_start(
+    home: GpuHome, plain: list[Said]
+) -> None:
+    home.json("up", "plain")
+    leader = home.service("plain").pid
+    assert leader is not None
+    home.kill_daemon()
+    os.kill(leader, signal.SIGKILL)
+    wait_for("the server's end", lambda: leader not in family(leader))
+    home.note("orphan", "plain", processes=len(family(leader)))
+    again = home.bring_up("plain")
+    assert again.pid != leader
+    assert family(leader) == set()
+
+
+@pytest.mark.parametrize("way", DRAFTS)
+def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
+    home: GpuHome, plain: list[Said], way: str
+) -> None:
+    home.run("down", "plain")
+    home.bring_up(way)
+    try:
+        check_measured_as_counted(home, way)
+        check_same_words(home, way, plain)
+    finally:
+        home.run("down", way)
+
+
+def test_tools_are_called_where_a_parser_is_given(home: GpuHome) -> None:
+    home.run("down")
+    home.bring_up("parsing")
+    report = home.json("verify", "parsing", "--probe", "tools")
+    assert verdicts_of(report)["tools: auto"] == "pass"
