@@ -32,7 +32,7 @@ from stoker.records import BenchLoad, BenchRun, ServiceView, Target
 MODELS = Path(__file__).parent.parent / "models" / "demo"
 PYTHON = os.environ.get("STOKER_GPU_PYTHON", sys.executable)
 OUT = Path(os.environ.get("STOKER_GPU_OUT", "build/gpu"))
-PROMPTS, PROMPT_LETTERS, NEW_TOKENS, AT_ONCE = 200, 400, 32, 4
+PROMPTS, PROMPT_LETTERS, NEW_TOKENS, AT_ONCE = 200, 400, 32, 8
 # Two ways to the same sum differ by some 1e-6 of it in float32: below this two tokens are equally likely.
 TIE_NATS = 1e-3
 CHAT = [{"role": "user", "content": "Who are you?"}]
@@ -67,7 +67,7 @@ class Engine(NamedTuple):
 
 SGLANG = Engine(
     "sglang", os.environ.get("STOKER_SGLANG_SITE", ""), "0.5.16", "sglang.launch_server",
-    'attention-backend = "triton", sampling-backend = "pytorch", dtype = "float32"', "memory_share = 0.1",
+    'attention-backend = "triton", sampling-backend = "pytorch", dtype = "float32"', "memory_share = 0.2",
 )  # fmt: skip
 VLLM = Engine(
     "vllm", os.environ.get("STOKER_VLLM_SITE", ""), os.environ.get("STOKER_VLLM_VERSION", "0.26.0"),

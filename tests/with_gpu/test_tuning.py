@@ -17,7 +17,7 @@ from stoker.tune.ratios import rate_of
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
 WORDS = ("--content", "code", "--measure", "8s", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
 CHAIN = (1, 2, 3, 4, 5, 6)
-TURNS = 3
+TURNS = 2
 pytestmark = pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)")
 
 
