@@ -98,6 +98,7 @@ def test_one_killed_while_it_loads_has_failed_and_the_next_start_is_well(home: G
     home.run("down")
     rest_bytes = card_used_bytes()
     with subprocess.Popen([sys.executable, "-m", "stoker", "up", "plain"], env=home.environment) as starting:
+        wait_for("the daemon", lambda: home.daemon_answers)
         view = home.await_state("plain", State.LOADING)
         assert view.pid is not None
         wait_for("memory on the card", lambda: card_used_bytes() > rest_bytes + SLACK_BYTES, limit_s=120.0)
@@ -123,6 +124,7 @@ def test_a_card_that_another_program_holds_is_waited_for_and_the_program_is_name
     assert holder.stdout is not None and holder.stdin is not None
     assert holder.stdout.readline() == "held\n"
     with subprocess.Popen([sys.executable, "-m", "stoker", "up", "plain"], env=home.environment) as starting:
+        wait_for("the daemon", lambda: home.daemon_answers)
         waiting = home.await_state("plain", State.WAITING_FOR_MEMORY)
         home.note("held", "plain", why=waiting.why, awaits=waiting.awaits)
         assert starting.poll() is None

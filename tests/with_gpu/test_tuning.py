@@ -15,9 +15,9 @@ from stoker.records import Sighting, Way
 from stoker.tune.ratios import rate_of
 
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
-WORDS = ("--content", "code", "--measure", "8s", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
+WORDS = ("--content", "code", "--measure", "6s", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
 CHAIN = (1, 2, 3, 4, 5, 6)
-TURNS = 2
+TURNS = 3
 pytestmark = pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)")
 
 
@@ -35,7 +35,7 @@ def make_trier(home: GpuHome, monkeypatch: pytest.MonkeyPatch) -> Trier:
     for name in ("STOKER_STATE", "STOKER_CONFIG"):
         monkeypatch.setenv(name, home.environment[name])
     config = read_config(home.paths.config)
-    asking = Asking(contents=("code",), measure_s=8.0, prompt_tokens=128, new_tokens=256, fresh=True)
+    asking = Asking(contents=("code",), measure_s=6.0, prompt_tokens=128, new_tokens=256, fresh=True)
     talk = Talk(lambda _: None, lambda _: None)
     return Trier(home.paths, config, ensure_daemon(home.paths), read_tunable("coder", config), asking, talk)
 
