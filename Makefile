@@ -33,7 +33,7 @@ TEST_PYTHON ?= $(BIN)/python
 GPU_TESTS ?= tests/with_gpu
 test-gpu:
 	@[ "$(TEST_PYTHON)" != "$(BIN)/python" ] || $(MAKE) $(VENV)/.dev
-	STOKER_SGLANG_SITE="$(SGLANG)" STOKER_VLLM_SITE="$(VLLM)" STOKER_GPU_PYTHON="$(GPU_PYTHON)" \
+	STOKER_SGLANG_SITE="$(SGLANG)" STOKER_VLLM_SITE="$(VLLM)" STOKER_GPU_PYTHON="$(GPU_PYTHON)" STOKER_GPU_OUT=build/gpu \
 	    $(TEST_PYTHON) -m pytest $(GPU_TESTS) --durations=0 --durations-min=5 $(AGAIN); failed=$$?; \
 	$(TEST_PYTHON) -m benchmarks.gpu_page build/gpu; exit $$failed
 

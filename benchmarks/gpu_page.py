@@ -82,9 +82,11 @@ def render_sweep(notes: list[Note]) -> str:
     for note in pick(notes, "turns"):
         ratios = [one / other for one, other in note["tok_s"]] or [1.0]
         starts = next(one for one in pick(notes, "tune") if one["engine"] == note["engine"])
-        told.append(f"{note['engine']}: `stoker tune` chose *{note['chosen']}* with {starts['starts']} starts of {starts['sweep']};"
-                    f" the sweep's best was *{note['best']}*; side by side the choice had"
-                    f" {share(statistics.median(ratios))} of its rate.")  # fmt: skip
+        told.append(
+            f"{note['engine']}: `stoker tune` chose *{note['chosen']}* with {starts['starts']} starts of {starts['sweep']};"
+            f" the sweep's best was *{note['best']}*, and side by side the choice had"
+            f" {share(statistics.median(ratios))} of its rate."
+        )
     return render_table(("tok/s", *names), rows) + "".join(f"\n{line}\n" for line in told)
 
 
@@ -108,23 +110,31 @@ def render_door(notes: list[Note]) -> str:
 
 def render_rest(notes: list[Note]) -> str:
     """Returns what kills, full cards and bad input led to."""
-    lines = [f"- {note['engine']}, `kill -9` under a stream: the card's memory was back after {note['card_back_s']} s, and the next"
-             f" start began to wait after {note['settled_s']} s." for note in pick(notes, "memory back")]  # fmt: skip
-    lines += [f"- {note['engine']}, the server killed with no daemon there: {note['processes']} processes of it lived on, and were ended"
-              " before the next start." for note in pick(notes, "orphan")]  # fmt: skip
+    lines = [
+        f"- {note['engine']}, `kill -9` under a stream: the card's memory was back after {note['card_back_s']} s, and the"
+        f" service waited {note['settled_s']} s before its next start."
+        for note in pick(notes, "memory back")
+    ]
+    lines += [
+        f"- {note['engine']}, the server killed while no daemon was there: {note['processes']} processes of it lived on, and"
+        " were ended before the next start."
+        for note in pick(notes, "orphan")
+    ]
     lines += [f"- {note['engine']}, a card held by another program: {note['why']}" for note in pick(notes, "held")]
-    for note in pick(notes, "bad input"):
-        rule = (note.get("first") or {}).get("rule")
-        said = " ".join((note.get("said") or "").split())[:160]
-        lines.append(
-            f"- {note['engine']}, {note['name']}: {note['outcome']}{f', by rule `{rule}`' if rule else ''}{f': {said}' if said else ''}"
-        )
+    lines += [_say_bad_input(note) for note in pick(notes, "bad input")]
     return "\n".join(lines) + "\n" if lines else ""
 
 
+def _say_bad_input(note: Note) -> str:
+    """Says what became of a start that could not work."""
+    rule, said = (note.get("first") or {}).get("rule"), " ".join((note.get("said") or "").split())[:160]
+    known = f", by rule `{rule}`" if rule else f": {said}" if said else ""
+    return f"- {note['engine']}, {note['name']}: {note['outcome']}{known}"
+
+
 PARTS: dict[str, Callable[[list[Note]], str]] = {
-    "Starts": render_starts, "Ways to draft": render_drafts, "The same words": render_exactness, "Lengths of a chain": render_sweep,
-    "The gateway": render_door, "When things go wrong": render_rest,
+    "Starts": render_starts, "Ways to draft": render_drafts, "The same words": render_exactness,
+    "Lengths of a chain": render_sweep, "The gateway": render_door, "When things go wrong": render_rest,
 }  # fmt: skip
 
 

@@ -1,14 +1,15 @@
 """A Stoker whose services run real engines on a GPU, from a folder into which such an engine was unpacked.
 
-`STOKER_SGLANG_SITE` and `STOKER_VLLM_SITE` name the folders, `STOKER_GPU_PYTHON` the Python whose torch sees the GPU,
-`STOKER_GPU_OUT` where results and logs go. vLLM computes in float32 and IEEE arithmetic, so that two ways to the same sum say the
-same to the token; SGLang's kernels have no float32, so it computes in float16, and two tokens that are nearly as likely may
-change places.
+`STOKER_SGLANG_SITE` and `STOKER_VLLM_SITE` name the folders, `STOKER_GPU_PYTHON` the Python whose torch sees the GPU, and
+`STOKER_GPU_OUT` where results and logs go. vLLM computes in float32 and IEEE arithmetic, so that two ways to the same sum
+say the same to the token; SGLang's kernels have no float32, so it computes in float16, and two tokens that are nearly as
+likely may change places.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -16,6 +17,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,9 +34,9 @@ from stoker.records import BenchLoad, BenchRun, ServiceView, Target
 
 MODELS = Path(__file__).parent.parent / "models" / "demo"
 PYTHON = os.environ.get("STOKER_GPU_PYTHON", sys.executable)
-OUT = Path(os.environ.get("STOKER_GPU_OUT", "build/gpu"))
+OUT = os.environ.get("STOKER_GPU_OUT", "")
 PROMPTS, PROMPT_LETTERS, NEW_TOKENS, AT_ONCE = 200, 400, 32, 8
-# Two ways to the same sum differ by some 1e-6 of it in float32, by 1e-3 in float16: below this two tokens are equally likely.
+# Two ways to one sum differ by some 1e-6 of it in float32, by 1e-3 in float16: below this two tokens are equally likely.
 TIE_NATS = {"float32": 1e-3, "float16": 0.05}
 CHAT = [{"role": "user", "content": "Who are you?"}]
 
@@ -49,6 +51,7 @@ class Engine(NamedTuple):
     flags: str
     more: str = ""
     number: str = "float32"
+    python: str = PYTHON
 
     @property
     def is_here(self) -> bool:
@@ -62,7 +65,7 @@ class Engine(NamedTuple):
         words = ", ".join(f"{name} = {json.dumps(value)}" for name, value in environment.items())
         return (
             f'[service.{service}]\nmodel = "{model}"\nengine = "{self.name}"\nversion = "{self.version}"\n'
-            f'program = ["{PYTHON}", "-m", "{self.module}"]\ncontext = 2048\nparallel = 8\n{self.more}\n'
+            f'program = ["{self.python}", "-m", "{self.module}"]\ncontext = 2048\nparallel = 8\n{self.more}\n'
             f"environment = {{ {words} }}\nflags = {{ {self.flags}{flags} }}\n{more}\n"
         )
 
@@ -80,10 +83,14 @@ VLLM = Engine(
 
 
 class Said(NamedTuple):
-    """What an engine said greedily: its tokens as text, and by how much each was likelier than the next likely one."""
+    """What an engine said greedily; for each letter at which a token begins, how much likelier that was than the next."""
 
-    tokens: list[str]
-    gaps_nats: list[float]
+    text: str
+    gaps_nats: tuple[tuple[int, float], ...] = ()
+
+    def gap_at(self, letter: int) -> float:
+        """Returns how much likelier the token was that holds a letter of the text."""
+        return [gap for begins, gap in self.gaps_nats if begins <= letter][-1]
 
 
 class GpuHome(Home):
@@ -110,18 +117,13 @@ class GpuHome(Home):
         return {one["name"]: one["took_s"] for one in self.json("timeline", name)["last"]["stages"]}
 
     def note(self, what: str, name: str, **facts: object) -> None:
-        """Keeps a result, whatever comes after it."""
-        OUT.mkdir(parents=True, exist_ok=True)
+        """Keeps a result, whatever comes after it, where results are asked for."""
+        if not OUT:
+            return
+        Path(OUT).mkdir(parents=True, exist_ok=True)
         line = {"engine": self.engine.name, "version": self.engine.version, "what": what, "name": name, **facts}
-        with (OUT / "results.jsonl").open("a") as file:
+        with Path(OUT, "results.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
-
-    def keep_log(self, service: str, name: str) -> Path:
-        """Copies a service's log to the results; returns the copy."""
-        (OUT / "logs").mkdir(parents=True, exist_ok=True)
-        copy = OUT / "logs" / f"{self.engine.name}-{name}.log"
-        shutil.copy(self.paths.engine_log(service), copy)
-        return copy
 
     def ask(self, path: str, **body: Any) -> dict[str, Any]:
         """Asks the gateway and returns what it answers."""
@@ -160,18 +162,21 @@ class GpuHome(Home):
         began = before[0].by_position or (0,) * len(after.by_position)
         return run, after.since(before[0]), tuple(b - a for a, b in zip(began, after.by_position, strict=True))
 
-    def say_greedily(self, service: str) -> list[Said]:
-        """Returns what a service says to 200 beginnings of code and prose."""
+    def say_greedily(self, service: str, count: int = PROMPTS, *, with_gaps: bool = False) -> list[Said]:
+        """Returns what a service says to so many beginnings of code and prose."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(lambda prompt: self._continue(service, prompt), beginnings()))
+            return list(pool.map(lambda prompt: self._continue(service, prompt, with_gaps), beginnings(count)))
 
-    def _continue(self, service: str, prompt: str) -> Said:
-        answer = self.ask(
-            "/v1/completions", model=service, prompt=prompt, max_tokens=NEW_TOKENS, temperature=0.0, logprobs=2
-        )
-        told = answer["choices"][0]["logprobs"]
-        likely = (sorted(found.values(), reverse=True) for found in told["top_logprobs"])
-        return Said(told["tokens"], [both[0] - both[1] if len(both) > 1 else 0.0 for both in likely])
+    def _continue(self, service: str, prompt: str, with_gaps: bool) -> Said:
+        more = {"logprobs": 2} if with_gaps else {}  # of drafted tokens not every engine tells
+        answer = self.ask("/v1/completions", model=service, prompt=prompt, max_tokens=NEW_TOKENS, temperature=0.0, **more)
+        [choice] = answer["choices"]
+        if not with_gaps:
+            return Said(choice["text"])
+        likely = [sorted(found.values(), reverse=True) for found in choice["logprobs"]["top_logprobs"]]
+        gaps = [both[0] - both[1] if len(both) > 1 else math.inf for both in likely]
+        ends = accumulate(len(token) for token in choice["logprobs"]["tokens"])
+        return Said(choice["text"], tuple(zip((0, *ends), gaps, strict=False)))
 
     def end(self) -> dict[int, str]:
         """Takes everything down; returns what was left of any engine, after killing it."""
@@ -181,24 +186,26 @@ class GpuHome(Home):
         return left
 
 
-def beginnings() -> list[str]:
-    """Returns 200 beginnings, code and prose by turns, no two alike."""
+def beginnings(count: int) -> list[str]:
+    """Returns beginnings, code and prose by turns, no two alike."""
     texts = {kind: "\n\n".join(units_of(kind)) for kind in ("code", "prose")}
     return [
         text[(start := place * 97 % (len(text) - PROMPT_LETTERS)) : start + PROMPT_LETTERS]
-        for place in range(PROMPTS // 2)
+        for place in range(count // 2)
         for text in texts.values()
     ]
 
 
 def differing(plain: list[Said], guessed: list[Said], tie_nats: float) -> list[int]:
     """Returns the places at which two runs part although one token was likelier than the other."""
-    found = []
-    for place, (one, other) in enumerate(zip(plain, guessed, strict=True)):
-        parts = [at for at, (a, b) in enumerate(zip(one.tokens, other.tokens, strict=False)) if a != b]
-        if (parts and one.gaps_nats[parts[0]] > TIE_NATS) or (len(one.tokens) != len(other.tokens) and not parts):
-            found.append(place)
-    return found
+    pairs = enumerate(zip(plain, guessed, strict=True))
+    return [place for place, (one, other) in pairs if one.text != other.text and one.gap_at(_parting(one, other)) > tie_nats]
+
+
+def _parting(one: Said, other: Said) -> int:
+    """The first letter that differs."""
+    pairs = enumerate(zip(one.text, other.text, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one.text), len(other.text)))
 
 
 def family(leader: int) -> set[int]:
@@ -226,8 +233,8 @@ def kept(home: GpuHome) -> Iterator[GpuHome]:
     try:
         yield home
     finally:
-        for log in home.paths.state.glob("logs/*.log"):
-            (OUT / "logs").mkdir(parents=True, exist_ok=True)
-            shutil.copy(log, OUT / "logs" / f"{home.engine.name}-{log.name}")
+        for log in home.paths.state.glob("logs/*.log") if OUT else ():
+            Path(OUT, "logs").mkdir(parents=True, exist_ok=True)
+            shutil.copy(log, Path(OUT, "logs", f"{home.engine.name}-{log.name}"))
         left = home.end()
     assert left == {}

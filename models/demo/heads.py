@@ -1,15 +1,15 @@
 """EAGLE's two generations of draft heads for the demo model, in torch, under the names that SGLang and vLLM load.
 
-A head reads what the target has computed for a token (`features`) and the token after it, and guesses the one after that. Further
-guesses are made from its own output. Sources: SGLang 0.5.16, `models/llama_eagle.py` and `llama_eagle3.py`, and vLLM 0.26.0, files
-of the same names.
+A head reads what the target has computed for a token (`features`) and the token after it, and guesses the one after that.
+Further guesses are made from its own output. Sources: `models/llama_eagle.py` and `llama_eagle3.py` of SGLang 0.5.16, and
+the files of these names of vLLM 0.26.0.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from model import FeedForward, Llama, Norm, Packed, exact, linear, rotary_tables, rotate
@@ -108,7 +108,7 @@ class MidLayer(HeadLayer):
 class Head(nn.Module):
     """What both generations share."""
 
-    config: dict[str, object]
+    config: ClassVar[dict[str, object]]
     inner: bool
 
     def __init__(self, shape: Shape, inputs: int) -> None:
@@ -155,8 +155,9 @@ class Head(nn.Module):
 class Eagle(Head):
     """The first generation: reads the target's last hidden state, and guesses the next one."""
 
-    # vLLM writes "Eagle" before each name and takes the one that it knows, SGLang takes the first that it knows.
-    config = {"architectures": ["LlamaForCausalLMEagle", "LlamaForCausalLM"]}
+    # vLLM writes "Eagle" before each name and takes the one that it knows, SGLang takes the first that it knows. SGLang
+    # 0.5.16 replaces a head's output matrix by the target's, and fails where the two are tied to the embeddings.
+    config: ClassVar = {"architectures": ["LlamaForCausalLMEagle", "LlamaForCausalLM"], "tie_word_embeddings": False}
     inner = False
 
     def __init__(self, shape: Shape) -> None:
@@ -184,7 +185,7 @@ class Eagle(Head):
 class Eagle3(Head):
     """The third generation: reads three hidden states from within the target, and is trained on its own output."""
 
-    config = {"architectures": ["LlamaForCausalLMEagle3"]}
+    config: ClassVar = {"architectures": ["LlamaForCausalLMEagle3"]}
     inner = True
 
     def __init__(self, shape: Shape) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import layout
 from corpus import HELD_OUT_PERCENT, SOURCES
+from safetensors import safe_open
 from shape import SHAPES
+
+HEADS = ("eagle", "eagle3")
 
 PURPOSE = """# Stoker Demo
 
@@ -41,6 +45,8 @@ SEEN = """## Seen
 | transformers 5.23.0 | on a processor, in float32: the greedy tokens measured above | these |
 | vLLM 0.32.0 | on a processor, 2026-11-20, with the options above: chat, tool calls, thinking | these |
 | SGLang 0.5.16 | on an H200, 2026-11-20, with the options above: chat, a tool call, thinking | former |
+| SGLang 0.5.16 | on an H100, 2026-11-23, in float16: n-grams, the draft model, the EAGLE-3 head | these |
+| vLLM 0.26.0 | on an H100, 2026-11-23, in float32: plain, n-grams | these |
 
 SGLang was seen with the former weights of the same shape and template; their tokenizer was another of the same size.
 """
@@ -57,6 +63,10 @@ TRAINING = """Losses are nats a token. `talk` counts the assistant's words in fu
 how often the draft's likeliest next token is the target's. A second run, with batches of 65,536 tokens, gave much the
 same (96.8 % and 92.8 % with phrasings kept from training); the better of the two is here.
 """
+HEADS_TEXT = """`hf-eagle` and `hf-eagle3` draft for the target as EAGLE and EAGLE-3 heads: one layer each, trained on what the
+target computes of the texts above, with five guesses in a row, as an engine makes them. Embeddings and output matrix are the
+target's. How often a guess is the target's likeliest token on held-out text, the words before it being given:
+"""
 MAKE = """## Make it again
 
     pip install -r requirements.txt
@@ -64,6 +74,7 @@ MAKE = """## Make it again
     python tokenizer.py     # hf/tokenizer.json
     python data.py          # build/tokens
     python train.py         # one GPU; hf/ and hf-draft/
+    python train_heads.py   # one GPU, some minutes each; hf-eagle/ and hf-eagle3/
     python export_gguf.py   # GGUF files
     python held_out.py      # prompts that training never shows
     python check.py         # results.json
@@ -151,7 +162,7 @@ def measured(checks: dict[str, Any]) -> str:
 
 def training(results: dict[str, Any]) -> str:
     """The run that made the weights: the target first, then the draft."""
-    runs = results["training"]
+    runs = [run for run in results["training"] if run["role"] not in HEADS]
     rows = []
     for run in runs:
         last = run["log"][-1]
@@ -162,6 +173,20 @@ def training(results: dict[str, Any]) -> str:
     total_s = round(sum(run["seconds"] for run in runs))
     ran = f"One fresh run of the scripts as they are, on one {runs[0]['device']}: {total_s} seconds.\n\n"
     return f"## Training\n\n{ran}{TRAINING}\n{table(head, rows)}"
+
+
+def heads(results: dict[str, Any]) -> str:
+    """The draft heads: how they were trained, and how often each guess in a row is the target's likeliest token."""
+    rows: list[tuple[object, ...]] = []
+    for run in (one for one in results["training"] if one["role"] in HEADS):
+        folder = layout.HF_FOLDERS[run["role"]]
+        with safe_open(folder / "model.safetensors", "np") as file:
+            names = list(file.keys())
+            count = sum(prod(file.get_slice(name).get_shape()) for name in names)
+        guesses = (", ".join(percent(one) for one in run["held_out"][f"agreement_{kind}"]) for kind in ("code", "prose"))
+        rows.append((folder.name, f"{count:,}", run["device"], round(run["seconds"]), run["log"][-1]["step"], *guesses))
+    head = ("folder", "parameters", "trained on one", "seconds", "steps", "1st to 5th guess, code", "prose")
+    return f"## Draft heads\n\n{HEADS_TEXT}\n{table(head, rows)}"
 
 
 def licences() -> str:
@@ -181,7 +206,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=layout.HERE / "README.md")
     args = parser.parse_args()
     results = json.loads(layout.RESULTS.read_text())
-    parts = (PURPOSE, sizes(), measured(results["checks"]), training(results), USE, SEEN, MAKE, licences())
+    parts = (PURPOSE, sizes(), measured(results["checks"]), training(results), heads(results), USE, SEEN, MAKE, licences())
     args.out.write_text("\n".join(parts), encoding="utf-8")
 
 

@@ -118,9 +118,7 @@ def main() -> None:
     """Reads the options and trains."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--roles", nargs="+", choices=list(HEADS), default=list(HEADS))
-    parser.add_argument(
-        "--steps", type=int, default=100_000, help="most steps a head; the time limit usually ends it first"
-    )
+    parser.add_argument("--steps", type=int, default=100_000, help="most steps a head; the time limit usually ends it first")
     parser.add_argument("--minutes", type=float, default=3.0, help="for each head")
     parser.add_argument("--batch-tokens", type=int, default=32_768)
     parser.add_argument("--window", type=int, default=WINDOW_TOKENS)

@@ -112,6 +112,12 @@ def test_a_draft_of_another_vocabulary_is_refused() -> None:
         report_of("vllm", draft=make_checkpoint(name="Small", vocabulary_hash="other"), speculation="draft")
 
 
+def test_an_eagle_head_of_another_width_is_refused() -> None:
+    narrow = make_checkpoint(name="Narrow", architecture="LlamaForCausalLMEagle", hidden_size=128)
+    with fails(Refused, "Narrow is no head for", "width 128", "this very model"):
+        report_of("sglang", draft=narrow, speculation="eagle")
+
+
 def test_a_model_that_is_larger_than_the_machine_does_not_fit_and_says_by_how_much() -> None:
     report = report_of("sglang", make_checkpoint(file_bytes=200 * GB), machine=GB10_64)
     assert report.findings[0].rule == "budget-does-not-fit"

@@ -43,7 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
 def plain(home: GpuHome) -> list[Said]:
     """What the model says without drafts."""
     home.bring_up("plain")
-    return home.say_greedily("plain")
+    return home.say_greedily("plain", with_gaps=True)
 
 
 def test_its_start_is_told_in_stages_and_it_is_verified(home: GpuHome, plain: list[Said]) -> None:

@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
 def plain(home: GpuHome) -> list[Said]:
     """What the model says without drafts."""
     home.bring_up("plain")
-    return home.say_greedily("plain")
+    return home.say_greedily("plain", with_gaps=True)
 
 
 def test_it_is_proved_verified_and_stopped(home: GpuHome, plain: list[Said]) -> None:
