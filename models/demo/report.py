@@ -63,9 +63,9 @@ TRAINING = """Losses are nats a token. `talk` counts the assistant's words in fu
 how often the draft's likeliest next token is the target's. A second run, with batches of 65,536 tokens, gave much the
 same (96.8 % and 92.8 % with phrasings kept from training); the better of the two is here.
 """
-HEADS_TEXT = """`hf-eagle` and `hf-eagle3` draft for the target as EAGLE and EAGLE-3 heads: one layer each, trained on what the
-target computes of the texts above, with five guesses in a row, as an engine makes them. Embeddings and output matrix are the
-target's. How often a guess is the target's likeliest token on held-out text, the words before it being given:
+HEADS_TEXT = """`hf-eagle` and `hf-eagle3` draft for the target as EAGLE and EAGLE-3 heads: one layer each, trained on what
+the target computes of the texts above, with five guesses in a row, as an engine makes them. Embeddings and output matrix
+are the target's. How often a guess is the target's likeliest token on held-out text, the words before it being given:
 """
 MAKE = """## Make it again
 

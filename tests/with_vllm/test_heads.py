@@ -1,4 +1,4 @@
-"""EAGLE and EAGLE-3 heads of the demo model in the real vLLM on the processor: the same words, and figures as it counts them."""
+"""The demo model's EAGLE and EAGLE-3 heads in the real vLLM on the processor: the same words, and figures as it counts."""
 
 from __future__ import annotations
 
