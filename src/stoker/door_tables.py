@@ -20,7 +20,9 @@ def parse_service(table: Mapping[str, Any], name: str, source: str) -> tuple[Wis
     check_keys(table, (set(Wish.__struct_fields__) | DOOR_KEYS) - {"name"}, path, source)
     door = {key: value for key, value in table.items() if key in DOOR_KEYS}
     wish = {key: value for key, value in table.items() if key not in DOOR_KEYS}
-    return check_boxes(parse_table(wish, Wish, path, source, name=name), source), parse_table(door, DoorSettings, path, source)
+    return check_boxes(parse_table(wish, Wish, path, source, name=name), source), parse_table(
+        door, DoorSettings, path, source
+    )
 
 
 def check_boxes(wish: Wish, source: str) -> Wish:

@@ -145,7 +145,7 @@ class SgLang:
     def spread(
         self, tensor: int, pipeline: int, rank: int, head: str | None, port: int, executor: str
     ) -> Mapping[str, SettingValue]:
-        """Returns the flags of a rank: SGLang's own launch over several machines; it has Ray for a cluster of its own alone."""
+        """Returns the flags of a rank: SGLang's own launch over several machines; Ray is none of its ways here."""
         return {
             "--tensor-parallel-size": tensor, "--pipeline-parallel-size": pipeline, "--nnodes": tensor * pipeline,
             "--node-rank": rank, "--dist-init-addr": f"{head or UNKNOWN_HEAD}:{port}",

@@ -168,7 +168,7 @@ class Vllm:
     def spread(
         self, tensor: int, pipeline: int, rank: int, head: str | None, port: int, executor: str
     ) -> Mapping[str, SettingValue]:
-        """Returns the flags of a rank: vLLM's own launch over several machines, or Ray's, of which the head alone is vLLM."""
+        """Returns the flags of a rank: vLLM's own launch over several machines, or Ray's, where the head alone is vLLM."""
         sizes: dict[str, SettingValue] = {"--tensor-parallel-size": tensor, "--pipeline-parallel-size": pipeline}
         sizes["--distributed-executor-backend"] = executor
         if executor == "ray":

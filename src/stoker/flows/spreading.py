@@ -33,7 +33,7 @@ def spread_on(wish: Wish) -> SpreadReport:
 
 
 def read_known(name: str) -> Machine:
-    """Returns what is known of a box: this one, a file of facts, `boxes/NAME.json` beside stoker.toml, or a shipped record."""
+    """Returns what is known of a box: this one, a file of facts, `boxes/NAME.json` beside stoker.toml, or shipped."""
     return read_box(_place(name))
 
 
@@ -47,9 +47,11 @@ def _is_this(name: str) -> bool:
 
 
 def render_ranks(report: SpreadReport, form: str) -> str:
-    """Returns the launch of every rank, in the order in which they are to be started; raises Refused where one forbids it."""
+    """Returns the launch of every rank, in the order of their starts; raises Refused where a finding forbids it."""
     if form not in FORMS:
-        raise WrongUse(f"ranks are not rendered as {form}", next_step=f"choose one of {', '.join(FORMS)}, or `stoker export`")
+        raise WrongUse(
+            f"ranks are not rendered as {form}", next_step=f"choose one of {', '.join(FORMS)}, or `stoker export`"
+        )
     ranks = in_order(check_spread(report))
     return "\n".join(f"# rank {rank.rank}, on {rank.box}\n{_words(rank, report, form)}" for rank in ranks)
 
@@ -58,7 +60,9 @@ def _words(rank: RankPlan, report: SpreadReport, form: str) -> str:
     port = rank.plan.port or FIRST_PORT
     if form != "argv":
         if rank.before or rank.instead:
-            raise Refused("Ray's own processes are not rendered as containers", next_step="use argv inside a container of yours")
+            raise Refused(
+                "Ray's own processes are not rendered as containers", next_step="use argv inside a container of yours"
+            )
         launch = rank_container(rank, port, has_rdma=report.link.kind == "rdma")
         return say_command((render_docker_run if form == "docker" else render_podman_run)(launch))
     if rank.plan.image is not None:

@@ -7,10 +7,8 @@ from typing import Literal
 from stoker.records.base import Record
 from stoker.records.plan import Budget, LaunchSpec, Plan
 from stoker.records.rule import Finding
-from stoker.records.speed import Prediction
+from stoker.records.speed import LinkKind, WayView
 
-LinkKind = Literal["rdma", "sockets", "unknown"]
-WayKind = Literal["one box", "replicas", "tensor", "pipeline"]
 Executor = Literal["mp", "ray"]
 
 
@@ -35,34 +33,6 @@ class Link(Record, frozen=True):
     kind: LinkKind
     because: str
     ranks: tuple[RankLink, ...]
-
-
-class SpeedAt(Record, frozen=True):
-    """What so many requests get: tokens a second of each while it is written, and of all together."""
-
-    requests: int
-    each: Prediction
-    total: Prediction
-
-
-class WayView(Record, frozen=True):
-    """One way to use the boxes: sizes, whether it can be, whether a box has the memory, and what it should give.
-
-    `why_not` says why it cannot be or is not worth it, empty where nothing is known against it. `gain` is how much faster
-    than one box a single request should be, lowest to highest, by what is not known of the link alone.
-    """
-
-    kind: WayKind
-    boxes: int
-    tensor: int = 1
-    pipeline: int = 1
-    fits: bool | None = None
-    need_bytes: int | None = None
-    kv_tokens: int | None = None
-    speeds: tuple[SpeedAt, ...] = ()
-    gain: tuple[float, float] | None = None
-    why_not: str = ""
-    rule: str = ""
 
 
 class RankPlan(Record, frozen=True):

@@ -23,8 +23,9 @@ Example:
   stoker plan coder --render docker
   stoker plan coder --boxes a,b
 
-Over several boxes (--boxes, or `boxes` of the service) it shows sharing the model, a pipeline, a copy on each and one box side by
-side, with what each should give, and refuses what can only be slower. --render then prints argv, docker or podman of each rank.
+Over several boxes (--boxes, or `boxes` of the service) it shows sharing the model, a pipeline, a copy on each and one box
+side by side, with what each should give, and refuses what can only be slower. --render then prints argv, docker or podman
+of each rank.
 """
 
 FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
@@ -35,7 +36,9 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 @click.command(help=HELP, short_help="Show the flags for a model, and why each.")
 @click.argument("target", required=False)
 @click.option("--on", "box", help="this (unless said), gb10, gb10-64, h200, pc, or a file.")
-@click.option("--boxes", type=names, help="Spread it over these, the head first: this, a name, or a file of `stoker facts --json`.")
+@click.option(
+    "--boxes", type=names, help="Spread it over these, the head first: this, a name, or a file of `stoker facts --json`."
+)
 @click.option("--split", type=click.Choice(SPLITS), help="How boxes share it; else the plan chooses.")
 @click.option("--executor", type=click.Choice(["mp", "ray"]), help="What starts vLLM's processes on the boxes.")
 @click.option("--engine", help="The engine: sglang, vllm or llamacpp; else the plan chooses.")
@@ -54,7 +57,13 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 @click.option("--render", type=click.Choice(FORMS), help="Print only the launch.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    target: str | None, box: str | None, explain: bool, alternatives: bool, render: str | None, as_json: bool, **options: object
+    target: str | None,
+    box: str | None,
+    explain: bool,
+    alternatives: bool,
+    render: str | None,
+    as_json: bool,
+    **options: object,
 ) -> None:
     """Plans and prints."""
     from stoker.cli.plan_text import plan_text

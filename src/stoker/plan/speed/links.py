@@ -11,7 +11,7 @@ import msgspec
 
 from stoker.plan.speed.shape import Shape
 from stoker.records import Record
-from stoker.records.spread import LinkKind
+from stoker.records.speed import LinkKind
 
 FILE = Path(__file__).parent / "data" / "links.toml"
 REDUCES_A_LAYER = 2  # after attention and after the feed-forward part
@@ -48,7 +48,9 @@ def costs_of(kind: LinkKind, rate_gbit: float | None = None) -> LinkCosts:
     known = known_links()
     if kind == "unknown":
         rdma, sockets = known["rdma"], known["sockets"]
-        costs = LinkCosts(kind, f"{rdma.because} {sockets.because}", rdma.best, _middle(rdma.usual, sockets.usual), sockets.worst)
+        costs = LinkCosts(
+            kind, f"{rdma.because} {sockets.because}", rdma.best, _middle(rdma.usual, sockets.usual), sockets.worst
+        )
     else:
         costs = known[kind]
     if rate_gbit is None:

@@ -13,15 +13,16 @@ import msgspec
 
 from stoker.plan.speed.cost import cost_s
 from stoker.plan.speed.limit import limit_tok_s
-from stoker.plan.speed.links import LinkCost, LinkCosts, handed_on_s, reduced_s
+from stoker.plan.speed.links import LinkCost, LinkCosts, handed_on_s, hidden_of, reduced_s
 from stoker.plan.speed.prediction import Fit, traits
 from stoker.plan.speed.rows import Asked
 from stoker.plan.speed.schedule import Burst, steps_of
 from stoker.plan.speed.speculation import Drafting, draft_terms
 from stoker.plan.speed.work import Served, Step, step_terms
 from stoker.records import Prediction, Record
-from stoker.records.spread import SpeedAt
+from stoker.records.speed import SpeedAt
 
+USUAL_ANSWER = 256
 LINK = "step.link"  # the fit's own figure of a layer's exchange, in whose place the link's costs stand here
 
 
@@ -45,6 +46,15 @@ class Load(Record, frozen=True):
     hidden: int
     burst: Burst
     drafting: Drafting | None = None
+
+
+def load_of(served: Served, hidden: int | None, prompt: int, drafting: Drafting | None) -> Load:
+    """Returns the load of requests that came with a prompt and are answered; the time for reading it is not counted."""
+    burst = Burst(1, prompt=prompt, answer=USUAL_ANSWER, reads_prompts=False)
+    if drafting is not None:
+        verified = drafting.draft_tokens + 1.0
+        burst = msgspec.structs.replace(burst, gained=drafting.accept_length, verified=verified)
+    return Load(served, hidden or hidden_of(served.shape), burst, drafting)
 
 
 def speeds_of(load: Load, way: Way, costs: LinkCosts, fit: Fit, counts: Sequence[int]) -> tuple[SpeedAt, ...]:

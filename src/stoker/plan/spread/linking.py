@@ -26,7 +26,9 @@ def link_of(names: Sequence[str], machines: Sequence[Machine]) -> Link:
     rate = min(rank.rate_gbit or 0.0 for rank in ranks)
     if rate and rate < SLOWEST_RDMA_GBIT:
         return Link("sockets", f"the slowest port runs at {rate:g} Gb/s", ranks)
-    return Link("rdma", "each box has a port for RDMA that is up, with an address; NCCL's log tells whether it is used", ranks)
+    return Link(
+        "rdma", "each box has a port for RDMA that is up, with an address; NCCL's log tells whether it is used", ranks
+    )
 
 
 def _usable(machine: Machine) -> tuple[NetworkPort, ...]:

@@ -73,6 +73,8 @@ def _with_ray(rank: RankPlan, places: Sequence[RankLink], executor: str) -> Rank
     head, own = places[0].address or "HEAD", places[rank.rank].address
     here = ("--node-ip-address", own) if own else ()
     if rank.rank == 0:
-        return msgspec.structs.replace(rank, before=("ray", "start", "--head", "--port", str(RAY_PORT), *here, "--num-gpus", "1"))
+        return msgspec.structs.replace(
+            rank, before=("ray", "start", "--head", "--port", str(RAY_PORT), *here, "--num-gpus", "1")
+        )
     words = ("ray", "start", "--address", f"{head}:{RAY_PORT}", *here, "--num-gpus", "1", "--block")
     return msgspec.structs.replace(rank, instead=words)

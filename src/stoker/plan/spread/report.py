@@ -10,20 +10,20 @@ from stoker.errors import Refused
 from stoker.plan.ground import Ground
 from stoker.plan.report import make_report
 from stoker.plan.speed.from_model import served_of
-from stoker.plan.speed.links import costs_of, hidden_of
+from stoker.plan.speed.links import costs_of
 from stoker.plan.speed.memory import memory_of
 from stoker.plan.speed.of_plan import drafting_of
 from stoker.plan.speed.prediction import load_fit
-from stoker.plan.speed.schedule import Burst
-from stoker.plan.speed.ways import Load, Way
+from stoker.plan.speed.ways import Load, Way, load_of
 from stoker.plan.spread.linking import link_of
 from stoker.plan.spread.ranks import check_can_spread, plan_ranks
 from stoker.plan.spread.sizes import share_of, ways_of, why_not
 from stoker.plan.spread.worth import choose_way, kind_of, with_speeds
 from stoker.records import Budget, Finding, Machine, Plan, Report
-from stoker.records.spread import Link, SpreadReport, WayView
+from stoker.records.speed import WayView
+from stoker.records.spread import Link, SpreadReport
 
-USUAL_PROMPT, USUAL_ANSWER = 1000, 256
+USUAL_PROMPT = 1000
 TOO_BIG = "budget-does-not-fit"
 
 
@@ -38,7 +38,10 @@ def make_spread(ground: Ground, names: Sequence[str], machines: Sequence[Machine
     if load is not None and all((memory := memory_of(machine)) and memory.fitted for machine in machines):
         costs = costs_of(link.kind, min((rank.rate_gbit for rank in link.ranks if rank.rate_gbit), default=None))
         counts = sorted({1, _requests(one.plan)})
-        ways = [with_speeds(view, way, load, costs, load_fit(), counts) for view, way in zip(ways, sizes, strict=True)]
+        ways = [
+            with_speeds(view, way, load, costs, load_fit(), counts, fits_one=ways[0].fits is not False)
+            for view, way in zip(ways, sizes, strict=True)
+        ]
     chosen, because, against = choose_way(ways, ground.wish.split)
     ranks, found = ((), ()) if chosen is None else plan_ranks(grounds, names, sizes[ways.index(chosen)], link)
     findings = (*against, *_of_link(link, chosen), *_others(found))
@@ -73,13 +76,7 @@ def _load(ground: Ground, plan: Plan) -> Load | None:
     served = served_of(ground.model, ground.engine)
     if served is None:
         return None
-    fit = load_fit()
-    burst = Burst(1, prompt=USUAL_PROMPT, answer=USUAL_ANSWER, reads_prompts=False)
-    drafting = drafting_of(plan, fit)
-    if drafting is not None:
-        verified = drafting.draft_tokens + 1.0
-        burst = msgspec.structs.replace(burst, gained=drafting.accept_length, verified=verified)
-    return Load(served, ground.model.hidden_size or hidden_of(served.shape), burst, drafting)
+    return load_of(served, ground.model.hidden_size, USUAL_PROMPT, drafting_of(plan, load_fit()))
 
 
 def _requests(plan: Plan) -> int:
@@ -91,7 +88,7 @@ def _of_link(link: Link, chosen: WayView | None) -> list[Finding]:
     if chosen is None or chosen.kind == "replicas" or link.kind == "rdma":
         return []
     return [
-        Finding("warn", "spread-link", f"the boxes' link is {'unknown' if link.kind == 'unknown' else 'no RDMA'}", link.because,
+        Finding("warn", "spread-link", "the boxes' link is " + ("unknown" if link.kind == "unknown" else "no RDMA"), link.because,
                 "write their facts with `stoker facts --json` on each box, and give both ends of the cable an address",
                 severity="slow", standing="measured")
     ]  # fmt: skip

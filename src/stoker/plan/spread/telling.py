@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from stoker.engines import find
 from stoker.errors import Refused
 from stoker.plan.ground import Ground
-from stoker.plan.speed.ways import Way
 from stoker.plan.situation import Facts
+from stoker.plan.speed.ways import Way
 from stoker.records import Rule, Setting
 from stoker.records.spread import Executor, Link, RankLink
 from stoker.rules.match import preferred

@@ -16,7 +16,7 @@ from stoker.plan.speed.prediction import Fit
 from stoker.plan.speed.ways import Load, Way, gain_of, speeds_of, total_tok_s
 from stoker.records import Finding
 from stoker.records.plan import SplitKind
-from stoker.records.spread import WayKind, WayView
+from stoker.records.speed import WayKind, WayView
 
 ONLY_SLOWER, NO_WAY, NO_COPY = "spread-only-slower", "spread-no-way", "spread-copy-does-not-fit"
 SHARED: tuple[WayKind, ...] = ("tensor", "pipeline")
@@ -29,15 +29,17 @@ def kind_of(way: Way) -> WayKind:
     return "pipeline" if way.pipeline > 1 else "replicas" if way.copies > 1 else "one box"
 
 
-def with_speeds(view: WayView, way: Way, load: Load, costs: LinkCosts, fit: Fit, counts: Sequence[int]) -> WayView:
-    """Returns the way with what it should give, and what is against it by that."""
+def with_speeds(
+    view: WayView, way: Way, load: Load, costs: LinkCosts, fit: Fit, counts: Sequence[int], fits_one: bool = True
+) -> WayView:
+    """Returns the way with what it should give, and, where the model fits one box, what is against it by that."""
     speeds = speeds_of(load, way, costs, fit, counts)
     one = msgspec.structs.replace(load, burst=msgspec.structs.replace(load.burst, requests=1))
     alone = total_tok_s(one, Way(), costs.usual, fit)
     gain = total_tok_s(one, way, costs.worst, fit) / alone, total_tok_s(one, way, costs.best, fit) / alone
     view = msgspec.structs.replace(view, speeds=speeds, gain=gain if view.kind in SHARED else None)
     together = [gain_of(load, way, costs, fit, count) for count in counts if count > 1]
-    if view.kind in SHARED and gain[1] <= 1 and all(best <= 1 for _, best in together):
+    if fits_one and view.kind in SHARED and gain[1] <= 1 and all(best <= 1 for _, best in together):
         return msgspec.structs.replace(view, why_not=_join(view.why_not, _say_slower(gain, together)), rule=ONLY_SLOWER)
     return view
 
@@ -82,15 +84,19 @@ def _expected(way: WayView) -> float:
 def _copies(ways: Sequence[WayView]) -> tuple[WayView | None, str, tuple[Finding, ...]]:
     if _is_possible(ways[0]):
         return ways[1], "a copy on each box, as the service asks", ()
-    found = Finding("forbid", NO_COPY, "a copy does not fit each box", ways[0].why_not or "the memory of one box is too small",
-                    'leave `split` out, so that the boxes share one model', severity="oom", standing="measured")  # fmt: skip
+    why = ways[0].why_not or "the memory of one box is too small"
+    fix = "leave `split` out, so that the boxes share one model"
+    found = Finding("forbid", NO_COPY, "a copy does not fit each box", why, fix, severity="oom", standing="measured")
     return None, "", (found,)
 
 
 def _no_way(asked: Sequence[WayView]) -> Finding:
-    why = "; ".join(f"{way.kind} over {way.boxes}: {way.why_not or 'a box has not the memory for its part'}" for way in asked)
-    return Finding("forbid", NO_WAY, "the model cannot be spread over these boxes so", why,
-                   "name more boxes, choose a smaller quantisation, or leave `split` out", severity="oom", standing="measured")  # fmt: skip
+    why = "; ".join(
+        f"{way.kind} over {way.boxes}: {way.why_not or 'a box has not the memory for its part'}" for way in asked
+    )
+    fix = "name more boxes, choose a smaller quantisation, or leave `split` out"
+    what = "the model cannot be spread over these boxes so"
+    return Finding("forbid", NO_WAY, what, why, fix, severity="oom", standing="measured")
 
 
 def _only_slower(way: WayView) -> Finding:
