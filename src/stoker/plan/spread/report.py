@@ -87,11 +87,9 @@ def _requests(plan: Plan) -> int:
 def _of_link(link: Link, chosen: WayView | None) -> list[Finding]:
     if chosen is None or chosen.kind == "replicas" or link.kind == "rdma":
         return []
-    return [
-        Finding("warn", "spread-link", "the boxes' link is " + ("unknown" if link.kind == "unknown" else "no RDMA"), link.because,
-                "write their facts with `stoker facts --json` on each box, and give both ends of the cable an address",
-                severity="slow", standing="measured")
-    ]  # fmt: skip
+    what = "what connects the boxes is unknown" if link.kind == "unknown" else "the boxes have no link for RDMA"
+    fix = "write their facts with `stoker facts --json` on each box, and give both ends of the cable an address"
+    return [Finding("warn", "spread-link", what, link.because, fix, severity="slow", standing="measured")]
 
 
 def _others(found: Sequence[Finding]) -> list[Finding]:

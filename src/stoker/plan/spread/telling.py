@@ -47,9 +47,9 @@ def variables(rules: Iterable[Rule], facts: Facts, place: RankLink) -> tuple[Set
 
 def _because(name: str, way: Way, rank: int) -> str:
     if "tensor" in name or name.endswith("tp-size"):
-        return f"{way.tensor} boxes share each layer"
+        return f"{way.tensor} boxes share each layer" if way.tensor > 1 else "no layer is shared"
     if "pipeline" in name or name.endswith("pp-size"):
-        return f"{way.pipeline} parts of the layers, one after another"
+        return f"{way.pipeline} parts of the layers, one after another" if way.pipeline > 1 else "every box has all layers"
     if "rank" in name:
         return "the head" if rank == 0 else "a worker's place"
     if name == "--headless":
