@@ -8,7 +8,7 @@ import click
 
 from stoker.cli.kinds import names
 
-HELP = """Write a service's plan for a cluster: a Ray Serve LLM application, or Kubernetes manifests, its reasons as comments.
+HELP = """Write a service's plan for a cluster: a Ray Serve LLM application or Kubernetes manifests, reasons as comments.
 
 It is the plan that `stoker plan SERVICE` shows, of one box or over several. Kubernetes gets a Deployment for one box, a
 LeaderWorkerSet for a model over several, a Service, requests for GPUs, and probes. Nothing is started or sent anywhere. Exit
