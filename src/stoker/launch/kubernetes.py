@@ -15,6 +15,7 @@ from stoker.errors import Refused
 from stoker.launch.commented import Reasons, Word
 from stoker.launch.exported import OWN_ADDRESSES, Exported, sentence, told, variables
 from stoker.launch.from_plan import SHARED_MEMORY_BYTES, container_of
+from stoker.launch.names import check_no_secret
 from stoker.plan.spread.telling import RENDEZVOUS_PORT
 from stoker.records import ContainerLaunch, Record, Setting
 
@@ -39,6 +40,8 @@ def render_kubernetes(exported: Exported, cluster: Cluster) -> str:
             f"{plan.service} names no image, and a cluster runs nothing else",
             next_step="give --image, or `image` in stoker.toml",
         )
+    spoken = [(one.name[1:], str(one.value)) for one in variables(exported)]
+    check_no_secret(plan.service, spoken, [word for one in told(exported) for word in _words(one)])
     reasons = Reasons()
     launch = container_of(msgspec.structs.replace(plan, settings=()), PORT)
     work = (

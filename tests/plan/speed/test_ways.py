@@ -88,7 +88,9 @@ def test_what_one_request_gained_over_two_is_what_is_expected_of_the_link(model:
     assert not isinstance(asked, str)
     one = Load(msgspec.structs.replace(asked.served, boxes=1), HIDDEN[model], asked.burst, None)
     alone = total_tok_s(one, Way(), costs_of("rdma").usual, FIT)
-    slow, fast = (total_tok_s(one, Way(tensor=2), cost, FIT) / alone for cost in (costs_of("rdma").worst, costs_of("rdma").best))
+    slow, fast = (
+        total_tok_s(one, Way(tensor=2), cost, FIT) / alone for cost in (costs_of("rdma").worst, costs_of("rdma").best)
+    )
     assert slow <= least
     assert most <= fast
 
@@ -107,9 +109,13 @@ def test_one_box_exchanges_nothing() -> None:
     assert reduced_s(costs_of("sockets").worst, 1, 1000, 8192, 80) == 0
 
 
-@given(name=st.sampled_from(NAMES), link=st.sampled_from(LINKS), count=st.integers(1, 64), boxes=st.sampled_from([2, 3, 4, 8]))
+@given(
+    name=st.sampled_from(NAMES), link=st.sampled_from(LINKS), count=st.integers(1, 64), boxes=st.sampled_from([2, 3, 4, 8])
+)
 @settings(max_examples=80, deadline=None)
-def test_a_pipeline_never_gives_more_than_copies_on_the_same_boxes(name: str, link: LinkKind, count: int, boxes: int) -> None:
+def test_a_pipeline_never_gives_more_than_copies_on_the_same_boxes(
+    name: str, link: LinkKind, count: int, boxes: int
+) -> None:
     _, best = gain_of(load(name), Way(pipeline=boxes), costs_of(link), FIT, count)
     assert best <= 1
 

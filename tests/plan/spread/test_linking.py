@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 from known import GB10, H200
-from pair_of_sparks import spark
 
+from pair_of_sparks import spark
 from stoker.plan.spread.linking import link_of
 from stoker.records import Machine
 
