@@ -35,7 +35,7 @@ def export(form: Any, service: str, box: str | None, as_json: bool, **options: A
     """Plans and prints."""
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
-    from stoker.flows.exporting import export_service
+    from stoker.flows.clusters import export_service
     from stoker.flows.planning import find_wish, with_options
     from stoker.launch.kubernetes import Cluster
 
