@@ -91,14 +91,16 @@ def report_none() -> WayView:
 
 
 def test_sharing_a_tiny_model_over_sockets_is_refused_with_its_reason() -> None:
-    no_ports = tuple(msgspec.structs.replace(machine, ports=()) for machine in PAIR)
-    eight = tuple(no_ports[0] for _ in range(8))
-    report = spread("vllm", SMALL, eight)
+    no_ports = msgspec.structs.replace(PAIR[0], ports=())
+    report = spread("vllm", SMALL, (no_ports, no_ports), parallel=1)
     assert report.link.kind == "sockets"
-    assert all(one.rule == "spread-only-slower" for one in report.ways if one.kind == "pipeline")
-    worst = way(report, "tensor")
-    assert worst.gain is not None
-    assert (worst.gain[1] <= 1) == (worst.rule == "spread-only-slower")
+    assert [one.rule for one in report.ways] == ["", "", "spread-only-slower", "spread-only-slower"]
+    with fails(Refused, "the model fits one box", "one request gets at most 9", "spread-only-slower"):
+        check_spread(report)
+
+
+def test_the_same_model_over_rdma_is_not_refused() -> None:
+    assert way(spread("vllm", SMALL, parallel=1), "tensor").rule == ""
 
 
 def test_over_an_unknown_link_it_may_be_slower_and_that_is_said() -> None:
