@@ -241,3 +241,16 @@ def test_whatever_is_chosen_takes_every_box_and_numbers_them(boxes: int, engine:
     assert [rank.rank for rank in report.ranks] == list(range(boxes))
     assert {said["--node-rank"] for said in (told(report, rank) for rank in range(boxes))} == set(range(boxes))
     assert report.chosen.tensor * report.chosen.pipeline == boxes
+
+
+def test_ends_of_the_link_with_packets_of_another_size_are_warned_of() -> None:
+    small = tuple(msgspec.structs.replace(port, mtu=1500) for port in PAIR[1].ports or ())
+    report = spread("vllm", LLAMA, (PAIR[0], msgspec.structs.replace(PAIR[1], ports=small)))
+    (found,) = [one for one in report.findings if one.rule == "cx7-config-not-persistent"]
+    assert "1500 and 9000" in found.what
+    assert "cx7-config-not-persistent" not in {one.rule for one in spread("vllm", LLAMA).findings}
+
+
+def test_vllms_module_is_refused_since_its_workers_would_open_doors() -> None:
+    with fails(Refused, "does not know --headless"):
+        spread("vllm", LLAMA, program=("python3", "-m", "vllm.entrypoints.openai.api_server"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from stoker.engines.vllm import MODULE
 from stoker.errors import Refused
 from stoker.plan.choose import with_id
 from stoker.plan.ground import Ground
@@ -31,6 +32,12 @@ def check_can_spread(ground: Ground) -> None:
             f"`flags` sets {said}, and `boxes` names the machines",
             why="the plan decides sizes and ranks by the boxes that a service names",
             next_step="leave the flag out, or `boxes`",
+        )
+    if any(MODULE in word for word in wish.program):
+        raise Refused(
+            f"`program` is vLLM's module {MODULE}, which does not know --headless",
+            why="a worker has to be started as `vllm serve`: the module would open a door of its own",
+            next_step="set `program` to the command, such as ['/opt/venv/bin/vllm', 'serve']",
         )
     if wish.executor == "ray" and ground.engine != "vllm":
         raise Refused(f"`executor` is ray, which {ground.engine} has not", next_step="leave `executor` out, or use vllm")

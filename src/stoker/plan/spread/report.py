@@ -24,6 +24,7 @@ from stoker.records.speed import WayView
 from stoker.records.spread import Link, SpreadReport
 
 USUAL_PROMPT = 1000
+JUMBO, MTU_RULE = 9000, "cx7-config-not-persistent"
 TOO_BIG = "budget-does-not-fit"
 
 
@@ -85,11 +86,25 @@ def _requests(plan: Plan) -> int:
 
 
 def _of_link(link: Link, chosen: WayView | None) -> list[Finding]:
-    if chosen is None or chosen.kind == "replicas" or link.kind == "rdma":
+    if chosen is None or chosen.kind == "replicas":
         return []
+    if link.kind == "rdma":
+        return _of_sizes([rank.mtu for rank in link.ranks])
     what = "what connects the boxes is unknown" if link.kind == "unknown" else "the boxes have no link for RDMA"
     fix = "write their facts with `stoker facts --json` on each box, and give both ends of the cable an address"
     return [Finding("warn", "spread-link", what, link.because, fix, severity="slow", standing="measured")]
+
+
+def _of_sizes(sizes: Sequence[int | None]) -> list[Finding]:
+    """What is wrong with the packets' size: two ends that differ do not hear each other, and small ones are slow."""
+    known = {size for size in sizes if size is not None}
+    if len(known) < 2 and min(known, default=JUMBO) >= JUMBO:
+        return []
+    said = " and ".join(str(size) for size in sorted(known))
+    what = f"the MTU of the link is {said}, and not {JUMBO} on both ends"
+    why = "two sizes make retries run out, and small packets halve what a cable carries"
+    fix = f"write MTU {JUMBO} for both ends into netplan, where it outlasts a reboot"
+    return [Finding("warn", MTU_RULE, what, why, fix, severity="crash" if len(known) > 1 else "slow")]
 
 
 def _others(found: Sequence[Finding]) -> list[Finding]:
