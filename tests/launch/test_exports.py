@@ -26,7 +26,7 @@ from stoker.plan.spread.report import make_spread
 from stoker.records.spread import SpreadReport
 from support import fails
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent / "golden_exports"
 IMAGES = {"vllm": "vllm/vllm-openai:v0.26.0", "sglang": "lmsysorg/sglang:v0.5.16"}
 
 
@@ -182,3 +182,7 @@ def test_a_reason_of_several_lines_stays_one_comment() -> None:
     reasons = Reasons()
     text = reasons.write([{"a": [reasons.item('says: "no"\n# x'), Word("1e3")], **reasons.key("why"), "b": 1}], ("head",))
     assert text == '# head\n---\na:\n  # says: "no" # x\n  - "1e3"\n# why\nb: 1\n'
+
+
+def test_no_golden_export_is_left_over() -> None:
+    assert {file.name for file in GOLDEN.iterdir()} == set(RENDERED)

@@ -12,7 +12,7 @@ import pytest
 
 PYTHON = os.environ.get("STOKER_CLUSTERS", "")
 HERE = Path(__file__).parent
-GOLDEN = HERE.parent / "launch" / "golden"  # tests/launch/test_exports.py holds that they are what is written
+GOLDEN = HERE.parent / "launch" / "golden_exports"  # tests/launch/test_exports.py holds that they are what is written
 LIMIT_S = 240
 pytestmark = pytest.mark.elsewhere(bool(PYTHON), "the clusters of `make test-clients`")
 
