@@ -80,6 +80,10 @@ def test_boxes_nobody_knows_are_named(pair: Home) -> None:
     assert "there is no machine called `nobody`" in done.stderr
 
 
+def test_one_machine_and_several_are_not_asked_for_at_once(pair: Home) -> None:
+    assert "leave one of the two out" in pair.run("plan", "big", "--boxes", "a,b", "--on", "gb10", code=2).stderr
+
+
 def test_one_name_is_no_pair(pair: Home) -> None:
     assert "names one box" in pair.run("plan", "big", "--boxes", "a", code=2).stderr
 

@@ -69,12 +69,15 @@ def plan(
     from stoker.cli.plan_text import plan_text
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
+    from stoker.errors import WrongUse
     from stoker.flows.planning import find_wish, report_on, with_options
     from stoker.flows.running import read_claims
     from stoker.plan.report import report_without_secrets
 
     paths = find_paths()
     wish = with_options(find_wish(target, read_config(paths.config)), options)
+    if options.get("boxes") and box is not None:
+        raise WrongUse("--on names one machine, and --boxes several", next_step="leave one of the two out")
     if wish.boxes and box is None:
         _plan_spread(wish, explain, render, as_json)
         return
