@@ -254,3 +254,12 @@ def test_ends_of_the_link_with_packets_of_another_size_are_warned_of() -> None:
 def test_vllms_module_is_refused_since_its_workers_would_open_doors() -> None:
     with fails(Refused, "does not know --headless"):
         spread("vllm", LLAMA, program=("python3", "-m", "vllm.entrypoints.openai.api_server"))
+
+
+def test_a_pipeline_that_has_room_for_more_requests_than_copies_is_not_refused() -> None:
+    """Weights of 64 GB leave two boxes little cache as copies, and much where each holds half of them."""
+    full = msgspec.structs.replace(LLAMA, file_bytes=64 * GB, parameters=32 * GB)
+    report = spread("vllm", full, split="pipeline")
+    assert way(report, "one box").fits
+    assert (way(report, "pipeline").kv_tokens or 0) > (way(report, "replicas").kv_tokens or 0)
+    assert (report.chosen or report_none()).kind == "pipeline"

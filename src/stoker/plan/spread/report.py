@@ -39,9 +39,10 @@ def make_spread(ground: Ground, names: Sequence[str], machines: Sequence[Machine
     if load is not None and all((memory := memory_of(machine)) and memory.fitted for machine in machines):
         costs = costs_of(link.kind, min((rank.rate_gbit for rank in link.ranks if rank.rate_gbit), default=None))
         counts = sorted({1, _requests(one.plan)})
+        one_is_enough = [ways[0].fits is not False and not _has_more_cache(view, ways[1]) for view in ways]
         ways = [
-            with_speeds(view, way, load, costs, load_fit(), counts, fits_one=ways[0].fits is not False)
-            for view, way in zip(ways, sizes, strict=True)
+            with_speeds(view, way, load, costs, load_fit(), counts, fits_one=enough)
+            for view, way, enough in zip(ways, sizes, one_is_enough, strict=True)
         ]
     chosen, because, against = choose_way(ways, ground.wish.split)
     ranks, found = ((), ()) if chosen is None else plan_ranks(grounds, names, sizes[ways.index(chosen)], link)
@@ -59,6 +60,11 @@ def _view(way: Way, grounds: Sequence[Ground], one: Report) -> WayView:
         view, fits=all(budget.fits_machine for budget in known), need_bytes=max(budget.total_bytes for budget in known),
         kv_tokens=_kv_tokens(way, known),
     )  # fmt: skip
+
+
+def _has_more_cache(view: WayView, copies: WayView) -> bool:
+    """Whether the boxes hold more tokens together than as copies, whose weights are there once a box: no rate tells that."""
+    return (view.kv_tokens or 0) > (copies.kv_tokens or 0)
 
 
 def _budget(way: Way, ground: Ground) -> Budget | None:
