@@ -37,11 +37,14 @@ test-gpu:
 	    $(TEST_PYTHON) -m pytest $(GPU_TESTS) --durations=0 --durations-min=5 $(AGAIN); failed=$$?; \
 	$(TEST_PYTHON) -m benchmarks.gpu_page build/gpu; exit $$failed
 
-# Large clients: LiteLLM, npm's openai, MCP's inspector, Schemathesis, and Open WebUI in a real Chromium, where there is one; four
-# minutes, and five more to install them once a machine (2.7 GB).
+# Large clients: LiteLLM, npm's openai, MCP's inspector, Schemathesis, what `export` writes by Ray's models and Kubernetes'
+# schemas, and Open WebUI in a real Chromium, where there is one; four
+# minutes, and five more to install them once a machine (3.4 GB).
 test-clients: $(VENV)/.dev
-	@clients=$$(tools/make-clients clients) && webui=$$(tools/make-clients open-webui) || exit 1; \
-	STOKER_CLIENTS="$$clients" STOKER_OPEN_WEBUI="$$webui" $(BIN)/python -m pytest tests/with_clients tests/with_webui
+	@clients=$$(tools/make-clients clients) && clusters=$$(tools/make-clients clusters) && \
+	webui=$$(tools/make-clients open-webui) || exit 1; \
+	STOKER_CLIENTS="$$clients" STOKER_CLUSTERS="$$clusters" STOKER_OPEN_WEBUI="$$webui" \
+	    $(BIN)/python -m pytest tests/with_clients tests/with_clusters tests/with_webui
 
 # Kills the daemon or its engine with -9 at random moments, plays random sequences of verbs and kills, lets engines of four
 # kinds eat memory, and sends bent requests; twenty minutes.

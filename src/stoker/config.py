@@ -265,7 +265,13 @@ def with_whole_paths(wish: Wish, folder: Path) -> Wish:
         for name, value in paths.items()
     }
     mounts = tuple(_whole_mount(one, folder) for one in wish.mounts)
-    return msgspec.structs.replace(wish, **whole, mounts=mounts)
+    boxes = tuple(_whole_box(one, folder) for one in wish.boxes)
+    return msgspec.structs.replace(wish, **whole, mounts=mounts, boxes=boxes)
+
+
+def _whole_box(name: str, folder: Path) -> str:
+    """A box is named, or told by a file that `stoker facts --json` wrote on it."""
+    return str(folder / Path(name).expanduser()) if "/" in name or name.endswith(".json") else name
 
 
 def _with_whole_files(gateway: GatewayConfig, folder: Path) -> GatewayConfig:

@@ -10,6 +10,7 @@ from stoker.errors import WrongUse
 from stoker.records import DoorSettings, IdleSettings, Wish
 from stoker.tables import check_keys, check_name, parse_table
 
+LEAST_BOXES = 2
 DOOR_KEYS = frozenset(DoorSettings.__struct_fields__)
 
 
@@ -19,7 +20,35 @@ def parse_service(table: Mapping[str, Any], name: str, source: str) -> tuple[Wis
     check_keys(table, (set(Wish.__struct_fields__) | DOOR_KEYS) - {"name"}, path, source)
     door = {key: value for key, value in table.items() if key in DOOR_KEYS}
     wish = {key: value for key, value in table.items() if key not in DOOR_KEYS}
-    return parse_table(wish, Wish, path, source, name=name), parse_table(door, DoorSettings, path, source)
+    return check_boxes(parse_table(wish, Wish, path, source, name=name), source), parse_table(
+        door, DoorSettings, path, source
+    )
+
+
+def check_boxes(wish: Wish, source: str) -> Wish:
+    """Returns the wish; raises WrongUse where the boxes of a service could not serve one model together."""
+    path = f"service.{wish.name}"
+    if not wish.boxes:
+        said = "split" if wish.split != "auto" else "executor" if wish.executor != "mp" else None
+        if said is not None:
+            raise WrongUse(
+                f"{source}: `{path}.{said}` says how boxes share a model, and `{path}.boxes` names none",
+                next_step='name them, the head first: boxes = ["a", "b"]',
+            )
+        return wish
+    twice = next((name for name, count in Counter(wish.boxes).items() if count > 1 or not name.strip()), None)
+    if len(wish.boxes) < LEAST_BOXES or twice is not None:
+        raise WrongUse(
+            f"{source}: `{path}.boxes` names " + ("one box" if twice is None else f"`{twice}` more than once, or nothing"),
+            why="a model is spread over boxes that differ, each with one GPU",
+            next_step="name two or more, the head first, or leave `boxes` out",
+        )
+    if wish.engine == "command":
+        raise WrongUse(
+            f'{source}: `{path}` has engine = "command", and no plan is known to spread a program over boxes',
+            next_step="leave `boxes` out",
+        )
+    return wish
 
 
 def model_of(wish: Wish) -> str | None:

@@ -16,6 +16,7 @@ from stoker.records import (
     MachineDetails,
     MemoryHolder,
 )
+from stoker.records.machine import NetworkPort
 
 NAME_WIDTH = 12
 MOST_LISTENERS = 12
@@ -25,6 +26,7 @@ Line = tuple[str, str]
 def facts_text(machine: Machine) -> str:
     """Returns all facts; what belongs to one thing stands under its name once."""
     lines = [*_system(machine), *_memory(machine), *_graphics(machine)]
+    lines += [("link", _port(port)) for port in machine.ports or ()]
     lines += [("engine", f"{name} {version or '- (not installed)'}") for name, version in machine.engines.items()]
     if machine.details:
         lines += _details(machine.details)
@@ -33,6 +35,13 @@ def facts_text(machine: Machine) -> str:
         said.append(f"{'' if name == before else name:<{NAME_WIDTH}}{printable(text)}")
         before = name
     return "\n".join(said)
+
+
+def _port(port: NetworkPort) -> str:
+    """A port that RDMA may go through: its device, whether it is up, its rate, and its address."""
+    state = {True: "up", False: "down", None: "-"}[port.is_up]
+    rate = "-" if port.rate_gbit is None else f"{port.rate_gbit:g} Gb/s"
+    return f"{port.device} ({port.interface or '-'}) {state}, {rate}, address {port.address or '-'}, MTU {port.mtu or '-'}"
 
 
 def _system(machine: Machine) -> Iterator[Line]:

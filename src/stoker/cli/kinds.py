@@ -42,3 +42,11 @@ def priority(said: str) -> int:
     if abs(number) > MOST_PRIORITY:
         raise click.BadParameter(f"{said!r} is no priority: write low, normal, high, or a number from -100 to 100")
     return number
+
+
+def names(said: str) -> tuple[str, ...]:
+    """Returns names that commas divide."""
+    found = tuple(name.strip() for name in said.split(","))
+    if not all(found):
+        raise click.BadParameter(f"{said!r} are no names: write a,b")
+    return found

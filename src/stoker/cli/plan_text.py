@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import click
 import msgspec
 
-from stoker.cli.predict_text import say_prediction, say_rate
+from stoker.cli.rates_text import say_prediction, say_rate
 from stoker.cli.show import printable, table, wrapped
 from stoker.plan.secrets import HIDDEN, hide_words, is_secret
 from stoker.records import Alternative, Budget, Finding, Plan, Report, Rule, Setting, SpeedView, say_bytes

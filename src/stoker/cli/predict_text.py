@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from stoker.cli.rates_text import say_prediction, say_rate
 from stoker.cli.show import table, wrapped
-from stoker.records import CapacityView, DraftingView, MeasuredView, Prediction, RowPrediction, RowsView, SpeedView, say_s
+from stoker.cli.ways_text import ways_lines
+from stoker.records import CapacityView, DraftingView, MeasuredView, RowPrediction, RowsView, SpeedView, say_s
 
 ROW_HEADINGS = ("line", "model", "expected", "80 % interval", "the memory allows")
 DRAFT_HEADINGS = ("  content", "draft tokens", "tokens a step", "tok/s", "80 % interval")
@@ -20,7 +22,6 @@ CAPACITY_HEADINGS = (
     "busy",
 )
 LEAST_SHARE = 0.005
-WHOLE_FROM = 20
 GIGA = 1e9
 
 
@@ -36,16 +37,6 @@ def _row(row: RowPrediction) -> tuple[str, ...]:
         return (str(row.line), row.model, "-", "-", "-")
     interval = f"{say_rate(row.low_tok_s)} to {say_rate(row.high_tok_s)}"
     return (str(row.line), row.model, say_rate(row.decode_tok_s), interval, say_rate(row.limit_tok_s))
-
-
-def say_rate(rate: float) -> str:
-    """Returns a rate with as many digits as mean something: '7.9', '31', '214'."""
-    return f"{rate:.1f}" if rate < WHOLE_FROM else f"{rate:.0f}"
-
-
-def say_prediction(expected: Prediction) -> str:
-    """Returns a predicted rate with its interval."""
-    return f"{say_rate(expected.decode_tok_s)} tok/s ({say_rate(expected.low_tok_s)} to {say_rate(expected.high_tok_s)})"
 
 
 def speed_text(view: SpeedView) -> str:
@@ -66,6 +57,7 @@ def speed_text(view: SpeedView) -> str:
     lines += _measured(view.measured) if view.measured else []
     lines += _drafting(view.drafting) if view.drafting else []
     lines += _capacity(view.capacity) if view.capacity else []
+    lines += ["", f"over {max(way.boxes for way in view.ways)} boxes:", *ways_lines(view.ways)] if view.ways else []
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from stoker.errors import WrongUse
 from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, Way
 
 Signs = tuple[tuple[str, str], ...]
+UNKNOWN_HEAD = "HEAD"  # stands in words for the head's address where nobody knows it
 # What a progress bar says of its own time, as in ` 10/10 [01:29<00:00, 8.92s/it]`.
 BAR_TIME = r"\[(?:(?P<hours>\d+):)?(?P<minutes>\d+):(?P<seconds>\d\d)<"
 TAG_VERSION = re.compile(r"(?:^|[-_])v?(\d+\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)(?![\d.])")
@@ -53,6 +54,14 @@ class Engine(Protocol):
 
     def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
         """Returns the settings, by neutral name, that bound graph capture to batches of at most `batch`."""
+
+    def spread(
+        self, tensor: int, pipeline: int, rank: int, head: str | None, port: int, executor: str
+    ) -> Mapping[str, SettingValue]:
+        """Returns the flags of one rank of several machines that serve one model; none where the engine knows no such thing.
+
+        `head` is the address of rank 0, None where it is unknown: the words then name it `HEAD`.
+        """
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the program to run for a plan, listening on a port of the loopback interface."""

@@ -114,6 +114,12 @@ class LlamaCpp:
     lookups = ((3, None), (6, None))  # beside 12 with 48 draft tokens, its own default
     lookup_counts = (8, 16, 32)
 
+    def spread(
+        self, tensor: int, pipeline: int, rank: int, head: str | None, port: int, executor: str
+    ) -> Mapping[str, SettingValue]:
+        """Returns nothing: llama.cpp's way over several machines, RPC, is experimental, and no plan is made for it."""
+        return {}
+
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns llama-server's words for a plan; the program is this Python unless there is a server or an image."""
         switches = (word for setting in plan.settings for word in _words(setting))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from stoker.engines import BAR_TIME, environment_of, promised_by, words_of
+from stoker.engines import BAR_TIME, UNKNOWN_HEAD, environment_of, promised_by, words_of
 from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, StageSign, Way
 
 # Neutral name -> SGLang's flags for it, the newest first: the plan takes the first that the version in use has.
@@ -141,6 +141,15 @@ class SgLang:
             health_path="/health",
             key_variable=None,  # SGLang takes a key from its command line alone, where every user reads it: loopback instead
         )
+
+    def spread(
+        self, tensor: int, pipeline: int, rank: int, head: str | None, port: int, executor: str
+    ) -> Mapping[str, SettingValue]:
+        """Returns the flags of a rank: SGLang's own launch over several machines; Ray is none of its ways here."""
+        return {
+            "--tensor-parallel-size": tensor, "--pipeline-parallel-size": pipeline, "--nnodes": tensor * pipeline,
+            "--node-rank": rank, "--dist-init-addr": f"{head or UNKNOWN_HEAD}:{port}",
+        }  # fmt: skip
 
     def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
         """Returns the flags of one way to draft; but for n-grams it counts the model's own token among those it verifies."""

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from stoker.engines import BAR_TIME, environment_of, promised_by, words_of
+from stoker.engines import BAR_TIME, UNKNOWN_HEAD, environment_of, promised_by, words_of
 from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, StageSign, Way
 
 # Neutral name -> vLLM's flags for it, the newest first: the plan takes the first that the version in use has.
@@ -164,6 +164,18 @@ class Vllm:
         """Returns the words that name the model: alone behind `vllm serve`, which warns of the flag."""
         # The old module reads a word alone and serves Qwen/Qwen3-0.6B, under the name of the model asked for (0.32.0).
         return (self.model_flag, path) if any(MODULE in word for word in program) else (path,)
+
+    def spread(
+        self, tensor: int, pipeline: int, rank: int, head: str | None, port: int, executor: str
+    ) -> Mapping[str, SettingValue]:
+        """Returns the flags of a rank: vLLM's own launch over several machines, or Ray's, where the head alone is vLLM."""
+        sizes: dict[str, SettingValue] = {"--tensor-parallel-size": tensor, "--pipeline-parallel-size": pipeline}
+        sizes["--distributed-executor-backend"] = executor
+        if executor == "ray":
+            return sizes
+        place: dict[str, SettingValue] = {"--nnodes": tensor * pipeline, "--node-rank": rank}
+        place |= {"--master-addr": head or UNKNOWN_HEAD, "--master-port": port}
+        return sizes | place | ({"--headless": True} if rank else {})
 
     def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
         """Returns the one flag that holds all of speculative decoding as JSON."""

@@ -60,9 +60,20 @@ def find_wish(target: str | None, config: Config) -> Wish:
 def make_plan(wish: Wish) -> Plan:
     """Returns the plan for a wish on this machine; raises Refused or WrongUse where it cannot work."""
     check_names(wish)
+    check_one_box(wish)
     if wish.engine == COMMAND:
         return _check_words(plan_command(wish))
     return bind_plan(report_on(wish))
+
+
+def check_one_box(wish: Wish) -> None:
+    """Raises Refused for a service over several boxes: a part of it alone would answer nobody."""
+    if wish.boxes:
+        raise Refused(
+            f"{wish.name} is one model over {len(wish.boxes)} boxes, which is planned and not started yet",
+            why="each box has to start its own part, and one that is alone waits for the others until it gives up",
+            next_step=f"`stoker plan {wish.name} --render argv` prints what to start on each box, the head last",
+        )
 
 
 def bind_plan(report: Report) -> Plan:

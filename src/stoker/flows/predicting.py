@@ -22,13 +22,18 @@ from stoker.plan.speed.catalog import find_shape
 from stoker.plan.speed.curve import rates_from_mean
 from stoker.plan.speed.from_model import served_of
 from stoker.plan.speed.layout import plan_layout, read_quantisation
+from stoker.plan.speed.links import costs_of
 from stoker.plan.speed.memory import MemoryOf, known_memory, memory_of
 from stoker.plan.speed.outlook import Question, predict_speed
 from stoker.plan.speed.prediction import load_fit
 from stoker.plan.speed.speculation import Drafting, expected_length, usual_rates
 from stoker.plan.speed.table import predict_table
+from stoker.plan.speed.ways import load_of
 from stoker.plan.speed.work import Served
+from stoker.plan.spread.sizes import ways_of
+from stoker.plan.spread.worth import kind_of, with_speeds
 from stoker.records import Record, RowsView, SpeedView
+from stoker.records.speed import LinkKind, WayView
 
 STDIN, GGUF = "-", "gguf"
 USUAL_ENGINE = "vllm"
@@ -52,6 +57,7 @@ class Asking(Record, frozen=True):
     users: int | None = None
     think_s: float = 20.0
     boxes: int = 1
+    link: LinkKind = "unknown"
 
 
 def predict_rows(path: str) -> RowsView:
@@ -86,9 +92,21 @@ def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
         method=asking.method, rates=_rates(asking), habits=habits, drafted=_drafted(asking),
     )  # fmt: skip
     view = predict_speed(question, name, quantisation, machine, memory, load_fit())
+    if asking.boxes > 1 and memory.fitted:
+        view = msgspec.structs.replace(view, ways=_ways(served, asking))
     if view.measured is None or run_id is None:
         return view
     return msgspec.structs.replace(view, measured=msgspec.structs.replace(view.measured, run_id=run_id))
+
+
+def _ways(served: Served, asking: Asking) -> tuple[WayView, ...]:
+    """The ways to use so many boxes side by side, each without what a plan would tell of memory and heads."""
+    load = load_of(served, None, asking.prompt, _drafted(asking))
+    costs, fit, counts = costs_of(asking.link), load_fit(), sorted({1, asking.requests})
+    return tuple(
+        with_speeds(WayView(kind_of(way), way.boxes, way.tensor, way.pipeline), way, load, costs, fit, counts)
+        for way in ways_of(asking.boxes)
+    )
 
 
 def _measured(target: str, config: Config, asking: Asking) -> tuple[float | None, int | None]:

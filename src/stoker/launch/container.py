@@ -52,6 +52,8 @@ def check_container(launch: ContainerLaunch) -> None:
         if not is_volume(mount.host):
             check_path(mount.host, "the mount")
         check_path(mount.inside, "the mount's place")
+    for path in launch.devices:
+        check_plain_path(path, "the device")
     if launch.env_file:
         check_plain_path(launch.env_file, "the environment file")
     _check_words(launch)
@@ -117,6 +119,7 @@ def _options(launch: ContainerLaunch) -> list[str]:
     """Returns the options that docker and podman spell alike."""
     pairs = [("--name", launch.name), *_at_exit(launch), *_network(launch), *_limits(launch)]
     pairs += [("--mount", _mount(mount)) for mount in launch.mounts]
+    pairs += [("--device", path) for path in launch.devices]
     if launch.env_file:
         pairs.append(("--env-file", launch.env_file))
     pairs += [("--env", f"{name}={value}") for name, value in launch.environment]

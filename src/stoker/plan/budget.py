@@ -93,6 +93,8 @@ def fixed_lines(load: Load) -> list[BudgetLine]:
     lines = [BudgetLine("weights", weights, f"the files of {load.model.name}")]
     if load.draft is not None:
         lines.append(BudgetLine("draft", load.draft.file_bytes, f"the files of {load.draft.name}"))
+    if link_bytes := load.gib("link_gib"):
+        lines.append(BudgetLine("link", link_bytes, "NCCL's buffers for the other boxes"))
     per_unit, hidden = load.parameters.get("activation_bytes_per_unit", 0.0), load.model.hidden_size or 0
     activations = int(per_unit * hidden * load.batch_tokens)
     because = f"{per_unit:.0f} bytes x width {hidden:,} x {load.batch_tokens:,} tokens of prefill at once"

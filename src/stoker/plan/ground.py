@@ -12,7 +12,10 @@ Settings = dict[str, Setting]
 
 
 class Ground(Record, frozen=True):
-    """Everything that a plan stands on before it chooses: the wish, the facts, the rules, and which flags exist."""
+    """Everything that a plan stands on before it chooses: the wish, the facts, the rules, and which flags exist.
+
+    `ranks` are the machines that the model is spread over, and `told` what this one of them is told of its place.
+    """
 
     wish: Wish
     model: Model
@@ -26,6 +29,8 @@ class Ground(Record, frozen=True):
     near: NearCatalog = NearCatalog(None)
     running: tuple[Claim, ...] = ()
     environment: Environment | None = None
+    ranks: int = 1
+    told: tuple[Setting, ...] = ()
 
     @property
     def catalog(self) -> Catalog | None:
@@ -40,6 +45,7 @@ class Ground(Record, frozen=True):
         """Returns the facts by the rules' names."""
         facts: Facts = {"engine": self.engine, **(image_facts(self.image) if self.image else {})}
         facts |= environment_facts(self.environment)
+        facts["ranks"] = self.ranks
         if self.version:
             facts["version"] = find(self.engine).release_of(self.version)
         return facts | machine_facts(self.machine) | model_facts(self.model, self.draft, self.machine)

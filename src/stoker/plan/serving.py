@@ -46,9 +46,10 @@ def plan_serving(ground: Ground, engine: Engine) -> Served:
     drafting = plan_drafting(ground, engine, speculation, first)
     graphs = _graphs(ground, engine, asked, load.requests)
     mine = _spelled({**numbers, **sizes, **graphs}, engine, ground) | drafting
+    mine |= {one.name: one for one in ground.told}
     mine = mine | {name: one for name, one in first.items() if name.startswith(("--", "$")) and name not in mine}
     fixed = {*asked.flags, *_spelled(asked.numbers, engine, ground), *_chosen_drafting(ground.wish, drafting)}
-    fixed |= _chosen_graphs(ground.wish, graphs, engine)
+    fixed |= _chosen_graphs(ground.wish, graphs, engine) | {one.name for one in ground.told if one.name.startswith("--")}
     settings, findings = mend_settings({**mine, **asked.flags}, fixed, ground)
     budget = plan_budget(load, room, _share_now(settings.values(), share, sizes))
     shown = [numbers[name] for name in ("context", "parallel")]

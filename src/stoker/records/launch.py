@@ -32,7 +32,8 @@ class ContainerLaunch(Record, frozen=True):
     """An engine in a container: what docker, podman, compose and quadlet all have to be told.
 
     `words` follow the image; `entrypoint` takes the place of the image's own program. Ports are published, or `network` is
-    `host`, never both. `gpus` is `all` or a CDI name such as `nvidia.com/gpu=all`. `at_exit` is one choice, since docker
+    `host`, never both. `gpus` is `all` or a CDI name such as `nvidia.com/gpu=all`. `devices` are paths
+    of the host's, such as /dev/infiniband. `at_exit` is one choice, since docker
     refuses to remove a container and to restart it; `restart_tries` bounds `on-failure`. `env_file` holds the secrets, as
     NAME=value lines without quotes or `$`: docker, compose and systemd read those differently.
     """
@@ -45,6 +46,7 @@ class ContainerLaunch(Record, frozen=True):
     env_file: str | None = None
     mounts: tuple[Mount, ...] = ()
     publish: tuple[Publish, ...] = ()
+    devices: tuple[str, ...] = ()
     network: Literal["host"] | None = None
     gpus: str | None = None
     ipc: Literal["host"] | None = None

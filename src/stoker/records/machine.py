@@ -140,6 +140,25 @@ class Environment(Record, frozen=True):
     runtime: Literal["docker", "podman"] | None = None
 
 
+class NetworkPort(Record, frozen=True):
+    """A port that RDMA may go through, as the kernel describes it; None where it does not say.
+
+    `device` is what NCCL calls it, `interface` its network device. `gid_index` is that of the RoCE v2 address with IPv4,
+    `address`; it differs from machine to machine.
+    """
+
+    device: str
+    port: int
+    is_up: bool | None
+    layer: Literal["ethernet", "infiniband"] | None
+    rate_gbit: float | None
+    interface: str | None = None
+    mtu: int | None = None
+    address: str | None = None
+    gid_index: int | None = None
+    firmware: str | None = None
+
+
 class MachineDetails(Record, frozen=True):
     """What takes longer to find out, or is out of date at once: only `stoker facts` asks for it."""
 
@@ -157,7 +176,8 @@ class Machine(Record, frozen=True):
 
     `unified_memory` tells whether processor and first GPU share one memory: None without a GPU, or where its driver does
     not say (see `facts.nvidia`). `cuda_visible_bytes` is what CUDA calls the first GPU's memory, None unless measured.
-    `driver_options` holds what modprobe's files tell NVIDIA's kernel modules, by file.
+    `driver_options` holds what modprobe's files tell NVIDIA's kernel modules, by file. `ports` are those that RDMA may go
+    through, None where nobody looked.
     """
 
     hostname: str
@@ -177,4 +197,5 @@ class Machine(Record, frozen=True):
     product: str | None = None
     firmware: str | None = None
     driver_options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - msgspec copies it
+    ports: tuple[NetworkPort, ...] | None = None
     details: MachineDetails | None = None

@@ -46,6 +46,7 @@ class Model(Record, frozen=True):
     `active_parameters` are those that one token passes through. `repository` is the hub's name where the folder tells it.
     `layouts` are the ways to load it for which its files are complete. `cache_quantisation` is the KV cache's type that the
     checkpoint brings scales for. A draft head (EAGLE) is no model of its own: it shares its target's vocabulary and output.
+    `heads` and `kv_heads` are those of attention, which a model spread over machines divides among them.
     `missing` and `problems` leave the facts as good as the rest of the files allows; each is a sentence for a person.
     """
 
@@ -69,6 +70,8 @@ class Model(Record, frozen=True):
     cache: tuple[CacheLayers, ...] = ()
     layers: int | None = None
     hidden_size: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
     vocabulary_size: int | None = None
     experts: int | None = None
     experts_per_token: int | None = None

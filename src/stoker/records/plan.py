@@ -12,6 +12,7 @@ from stoker.records.speed import SpeedView
 SpeculationKind = Literal["auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp"]
 ReasoningKind = Literal["auto", "on", "off"]
 SettingValue = str | int | float | bool | tuple[str | int | float | bool, ...]
+SplitKind = Literal["auto", "tensor", "pipeline", "replicas"]
 Pool = Literal["gpu", "host", "both"]
 # From so many requests at once to so many: the tokens drafted a step. The first begins at 1, none overlap.
 Tiers = tuple[tuple[int, int, int], ...]
@@ -26,7 +27,8 @@ class Wish(Record, frozen=True):
     or the name of a systemd `unit`, `claim_gib`, and `health` (a path that answers 200) or `ready_line` (a pattern of its
     log) instead of a model. Of the services of one `group` only one is up at a time. `filters` are the gateway's, in order;
     they are no part of the plan. `gate` names the probes that have to pass before it is READY; None lets the plan choose.
-    How tokens are drafted, and the sizes of an engine, are the fields of `Way`.
+    How tokens are drafted, and the sizes of an engine, are the fields of `Way`. `boxes` are the machines over which one
+    model is spread, the head first; `split` says how, and `executor` what starts the engine's processes there.
     """
 
     name: str
@@ -65,6 +67,9 @@ class Wish(Record, frozen=True):
     unit: str | None = None
     filters: tuple[str, ...] = ()
     gate: tuple[str, ...] | None = None
+    boxes: tuple[str, ...] = ()
+    split: SplitKind = "auto"
+    executor: Literal["mp", "ray"] = "mp"
 
 
 class Way(Record, frozen=True):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from stoker.records.base import Record
+
+LinkKind = Literal["rdma", "sockets", "unknown"]
+WayKind = Literal["one box", "replicas", "tensor", "pipeline"]
 
 
 class Prediction(Record, frozen=True):
@@ -94,11 +99,39 @@ class CapacityView(Record, frozen=True):
     busy: float
 
 
+class SpeedAt(Record, frozen=True):
+    """What so many requests get: tokens a second of each while it is written, and of all together."""
+
+    requests: int
+    each: Prediction
+    total: Prediction
+
+
+class WayView(Record, frozen=True):
+    """One way to use the boxes: sizes, whether it can be, whether a box has the memory, and what it should give.
+
+    `why_not` says why it cannot be or is not worth it, empty where nothing is known against it. `gain` is how much faster
+    than one box a single request should be, lowest to highest, by what is not known of the link alone.
+    """
+
+    kind: WayKind
+    boxes: int
+    tensor: int = 1
+    pipeline: int = 1
+    fits: bool | None = None
+    need_bytes: int | None = None
+    kv_tokens: int | None = None
+    speeds: tuple[SpeedAt, ...] = ()
+    gain: tuple[float, float] | None = None
+    why_not: str = ""
+    rule: str = ""
+
+
 class SpeedView(Record, frozen=True):
     """How fast one model should run on one machine.
 
     `expected` is None where the fit knows nothing of such a machine, and `why` tells. `is_guess`: the model's shape or its
-    quantisation is not known, and what is usual for its size was taken.
+    quantisation is not known, and what is usual for its size was taken. `ways` are those to use several machines.
     """
 
     model: str
@@ -118,3 +151,4 @@ class SpeedView(Record, frozen=True):
     measured: MeasuredView | None = None
     drafting: tuple[DraftingView, ...] = ()
     capacity: tuple[CapacityView, ...] = ()
+    ways: tuple[WayView, ...] = ()

@@ -24,6 +24,9 @@ and tests them with these values:
 `drop = ["{flags}"]` and `use = { "--max-model-len" = "{tokens}" }` take their word from the line that a sign found: from the
 sign's group of that name, flags or a whole number, and nothing else.
 
+`prefer = { "rank$NAME" = "{address}" }` sets a variable for each machine of several that serve one model: `{address}` and
+`{interface}` are its own on their link, `{devices}` its RDMA devices there.
+
 A fact that nobody knows makes a test neither hold nor fail: the finding then is a warning that says what it hangs on.
 """
 
@@ -67,6 +70,7 @@ FACTS = {
     "has_key": "whether the engine asks for a key",
     "privileged_ports": "whether it listens below 1024",
     "nodes": "machines over which the model is spread",
+    "ranks": "the same while Stoker itself plans it over several",
     "lost": "the names of all variables that were set where they reach no engine",
     "image_arch": "the architectures that the image was built for, where they are known",
     "together_share": "what this service and those that run take together, as a share of the machine's memory",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from stoker.cli.kinds import tokens
+from stoker.cli.kinds import names, tokens
+
+if TYPE_CHECKING:
+    from stoker.records import Wish
 
 HELP = """Show how a model would be served: every flag with who chose it, the memory it takes, and what is known to go wrong.
 
@@ -16,15 +21,26 @@ Example:
   stoker plan ~/models/mistral-small-4-nvfp4 --draft ~/models/mistral-small-4-eagle --explain
   stoker plan coder --on gb10-64 --context 32768
   stoker plan coder --render docker
+  stoker plan coder --boxes a,b
+
+Over several boxes (--boxes, or `boxes` of the service) it shows sharing the model, a pipeline, a copy on each and one box
+side by side, with what each should give, and refuses what can only be slower. --render then prints argv, docker or podman
+of each rank.
 """
 
 FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
+SPLITS = ("auto", "tensor", "pipeline", "replicas")
 SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 
 
 @click.command(help=HELP, short_help="Show the flags for a model, and why each.")
 @click.argument("target", required=False)
-@click.option("--on", "box", default="this", show_default=True, help="this, gb10, gb10-64, h200, pc, or a file.")
+@click.option("--on", "box", help="this (unless said), gb10, gb10-64, h200, pc, or a file.")
+@click.option(
+    "--boxes", type=names, help="Spread it over these, the head first: this, a name, or a file of `stoker facts --json`."
+)
+@click.option("--split", type=click.Choice(SPLITS), help="How boxes share it; else the plan chooses.")
+@click.option("--executor", type=click.Choice(["mp", "ray"]), help="What starts vLLM's processes on the boxes.")
 @click.option("--engine", help="The engine: sglang, vllm or llamacpp; else the plan chooses.")
 @click.option("--image", help="The container image to run it in.")
 @click.option("--version", "version", help="The engine's version, where neither image nor installation tells it.")
@@ -41,18 +57,31 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 @click.option("--render", type=click.Choice(FORMS), help="Print only the launch.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    target: str | None, box: str, explain: bool, alternatives: bool, render: str | None, as_json: bool, **options: object
+    target: str | None,
+    box: str | None,
+    explain: bool,
+    alternatives: bool,
+    render: str | None,
+    as_json: bool,
+    **options: object,
 ) -> None:
     """Plans and prints."""
     from stoker.cli.plan_text import plan_text
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
+    from stoker.errors import WrongUse
     from stoker.flows.planning import find_wish, report_on, with_options
     from stoker.flows.running import read_claims
     from stoker.plan.report import report_without_secrets
 
     paths = find_paths()
     wish = with_options(find_wish(target, read_config(paths.config)), options)
+    if options.get("boxes") and box is not None:
+        raise WrongUse("--on names one machine, and --boxes several", next_step="leave one of the two out")
+    if wish.boxes and box is None:
+        _plan_spread(wish, explain, render, as_json)
+        return
+    box = box or "this"
     running = read_claims(paths) if box == "this" else ()
     report = report_on(wish, box, running)
     if render is not None:
@@ -63,6 +92,22 @@ def plan(
         say_json(report_without_secrets(report))
     else:
         click.echo(plan_text(report, box, explain=explain, alternatives=alternatives))
+    if any(finding.level == "forbid" for finding in report.findings):
+        raise SystemExit(3)
+
+
+def _plan_spread(wish: Wish, explain: bool, render: str | None, as_json: bool) -> None:
+    from stoker.cli.show import say_json
+    from stoker.cli.spread_text import spread_text
+    from stoker.flows.spreading import render_ranks, spread_on, spread_without_secrets
+
+    report = spread_on(wish)
+    if render is not None:
+        click.echo(render_ranks(report, render))
+    elif as_json:
+        say_json(spread_without_secrets(report))
+    else:
+        click.echo(spread_text(report, explain))
     if any(finding.level == "forbid" for finding in report.findings):
         raise SystemExit(3)
 

@@ -51,7 +51,19 @@ METHODS = ("mtp", "eagle", "draft", "block", "ngram")
 @click.option(
     "--think", "think_s", type=seconds, default="20s", show_default=True, help="How long they think before they ask."
 )
-@click.option("--boxes", type=click.IntRange(1, 64), default=1, help="Machines that serve them, each a copy of the model.")
+@click.option(
+    "--boxes",
+    type=click.IntRange(1, 64),
+    default=1,
+    help="Machines: a copy of the model on each, for --users; and the ways to use them, side by side.",
+)
+@click.option(
+    "--link",
+    type=click.Choice(["rdma", "sockets", "unknown"]),
+    default="unknown",
+    show_default=True,
+    help="What connects them: RDMA over ConnectX-7, or sockets.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def predict(model: str | None, rows: str | None, as_json: bool, accept_rates: str | None, **options: object) -> None:
     """Predicts and prints."""

@@ -11,6 +11,7 @@ from importlib import metadata
 
 from stoker.box import Box
 from stoker.facts.machine.memory import read_memory
+from stoker.facts.machine.network import read_ports
 from stoker.facts.machine.nvidia import Nvidia, read_nvidia
 from stoker.records import Disk, Machine
 
@@ -41,6 +42,7 @@ def read_machine(box: Box, state_folder: str, read_gpus: Callable[[], Nvidia] = 
         product=_read_line(box, f"{DMI}/product_name"),
         firmware=_read_line(box, f"{DMI}/bios_version"),
         driver_options=_read_driver_options(box),
+        ports=read_ports(box),
     )
 
 

@@ -14,6 +14,7 @@ TEXT_PARTS = ("text_config", "llm_config", "language_config")
 VISION_PARTS = ("vision_config", "vision_tower_config", "visual")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers")
 HEADS = ("num_attention_heads", "n_head")
+KV_HEADS = ("num_key_value_heads", "num_kv_heads")
 DRAFT_LAYERS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers")
 # EAGLE's heads: `Eagle3...`, `...ForCausalLMEagle`; DFlash's say that they draft.
 DRAFT_MARKS = ("eagle", "draftmodel")
@@ -28,6 +29,8 @@ class Shape(NamedTuple):
     context_tokens: int | None
     layers: int | None
     hidden_size: int | None
+    heads: int | None
+    kv_heads: int | None
     vocabulary_size: int | None
     experts: int | None
     experts_per_token: int | None
@@ -61,6 +64,8 @@ def read_shape(config: Document) -> Shape:
         context_tokens=_context(part),
         layers=whole(part, *LAYERS),
         hidden_size=whole(part, "hidden_size", "n_embd", "d_model"),
+        heads=whole(part, *HEADS),
+        kv_heads=whole(part, *KV_HEADS) or whole(part, *HEADS),
         vocabulary_size=whole(part, "vocab_size"),
         experts=whole(part, "n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"),
         experts_per_token=whole(part, "num_experts_per_tok", "experts_per_token", "top_k_experts", "moe_topk", "moe_top_k"),

@@ -12,6 +12,7 @@ from stoker.mcp.brief import first, plain, untrusted
 from stoker.mcp.desk import Desk
 from stoker.mcp.tool import Arguments, Tool
 from stoker.records import Budget, Finding, Report, Setting
+from stoker.records.spread import SpreadReport
 
 MOST_FINDINGS, MOST_RULES, MOST_SETTINGS = 8, 6, 60
 Box = Annotated[
@@ -92,6 +93,10 @@ def plan_service(desk: Desk, asked: PlanIt) -> object:
 
     options = {name: getattr(asked, name) for name in ("engine", "context", "parallel", "speculation")}
     wish = with_options(find_wish(asked.target, read_config(desk.paths.config)), options)
+    if wish.boxes and asked.on == THIS:
+        from stoker.flows.spreading import spread_on, spread_without_secrets
+
+        return spread_view(spread_without_secrets(spread_on(wish)))
     running = read_claims(desk.paths) if asked.on == THIS else ()
     return plan_view(report_without_secrets(report_on(wish, asked.on, running)))
 
@@ -105,6 +110,21 @@ def plan_view(report: Report) -> dict[str, Any]:
         "engine_version": plan.engine_version, "why_this_engine": report.engine_because, "image": plan.image,
         **first([_setting(one) for one in plan.settings], MOST_SETTINGS, "settings"),
         "memory": _memory(report.budget), "kv_tokens": plan.kv_tokens, "expected_speed": expected,
+        **first([finding_view(one) for one in report.findings], MOST_FINDINGS, "findings"),
+        "is_forbidden": any(one.level == "forbid" for one in report.findings),
+    }  # fmt: skip
+
+
+def spread_view(report: SpreadReport) -> dict[str, Any]:
+    """Returns a plan over several boxes: the ways side by side, the one to take, and what each box is told."""
+    ranks = [
+        {"rank": one.rank, "box": one.box, "plan_id": one.plan.plan_id, "memory": _memory(one.budget),
+         **first([_setting(setting) for setting in one.plan.settings], MOST_SETTINGS, "settings")}
+        for one in report.ranks
+    ]  # fmt: skip
+    return {
+        "service": report.service, "boxes": report.boxes, "link": report.link.kind, "why_this_link": report.link.because,
+        "ways": report.ways, "chosen": report.chosen, "why_chosen": report.because, "ranks": ranks,
         **first([finding_view(one) for one in report.findings], MOST_FINDINGS, "findings"),
         "is_forbidden": any(one.level == "forbid" for one in report.findings),
     }  # fmt: skip

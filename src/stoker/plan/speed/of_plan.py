@@ -9,8 +9,8 @@ import msgspec
 from stoker.plan.speed.from_model import served_of
 from stoker.plan.speed.memory import memory_of
 from stoker.plan.speed.outlook import Question, predict_speed
-from stoker.plan.speed.prediction import load_fit
-from stoker.plan.speed.speculation import sort_of, usual_rates
+from stoker.plan.speed.prediction import Fit, load_fit
+from stoker.plan.speed.speculation import Drafting, expected_length, sort_of, usual_rates
 from stoker.records import Machine, Model, Plan, SpeedView
 
 COUNT = re.compile(r"(?:num_speculative_tokens\W+|--speculative-num-steps )(\d+)")
@@ -34,3 +34,13 @@ def predict_plan(plan: Plan, model: Model, machine: Machine) -> SpeedView | None
     view = predict_speed(question, model.name, model.quantisation or "", machine.gpus[0].name, memory, fit)
     drafted = len(rates[0][1]) if rates else 0
     return msgspec.structs.replace(view, drafting=tuple(one for one in view.drafting if one.draft_tokens == drafted))
+
+
+def drafting_of(plan: Plan, fit: Fit) -> Drafting | None:
+    """Returns how a plan drafts, with the accept length that is usual over all contents; None where it does not."""
+    said = " ".join(f"{one.name} {one.value}" for one in plan.settings if "specul" in one.name)
+    sort, count = sort_of(said), COUNT.search(said)
+    if sort is None:
+        return None
+    rates = usual_rates(sort, int(count[1]) if count else None, None, fit.first_rates)
+    return Drafting(sort, len(rates), expected_length(rates))

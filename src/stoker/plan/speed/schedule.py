@@ -61,7 +61,7 @@ def burst_work(served: Served, burst: Burst, drafting: Drafting | None = None) -
     """Returns all terms of the time from the first token to the last, and the tokens that are given in it."""
     total: Terms = defaultdict(float)
     tokens = 0.0
-    for step, repeats, given in _steps(served, burst):
+    for step, repeats, given in steps_of(served, burst):
         tokens += given
         terms = step_terms(served, step)
         if drafting is not None and step.requests:
@@ -92,7 +92,7 @@ class _Reading:
         return (room - left) / self.at_once, begun
 
 
-def _steps(served: Served, burst: Burst) -> Iterator[tuple[Step, float, float]]:
+def steps_of(served: Served, burst: Burst) -> Iterator[tuple[Step, float, float]]:
     """Yields the steps from the first token on, how often each is repeated, and the tokens given in them."""
     reading = _Reading(burst, served.shape.piece or BATCH_TOKENS)
     waiting = [_Request(reading.whole, length) for length in answer_lengths(burst)]

@@ -1,0 +1,42 @@
+"""The ranks of one model over several boxes as programs or containers: what to start on which box, the head last. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stoker.launch.from_plan import EVERYWHERE, LOOPBACK, container_of, launch_of
+from stoker.records import ContainerLaunch
+from stoker.records.spread import RankLaunch, RankPlan, SpreadReport
+
+RDMA_DEVICES = "/dev/infiniband"
+
+
+def in_order(report: SpreadReport) -> tuple[RankPlan, ...]:
+    """Returns the ranks as they are to be started: workers wait for the head, and a head without workers gives up."""
+    return tuple(reversed(report.ranks)) if _is_shared(report) else report.ranks
+
+
+def _is_shared(report: SpreadReport) -> bool:
+    return report.chosen is not None and report.chosen.kind in ("tensor", "pipeline")
+
+
+def rank_launch(rank: RankPlan, port: int) -> RankLaunch:
+    """Returns the words of one rank; under Ray a worker's box runs Ray alone."""
+    spec = launch_of(rank.plan, port)
+    if rank.instead:
+        spec = msgspec.structs.replace(spec, argv=rank.instead)
+    return RankLaunch(rank.rank, rank.box, spec, rank.before)
+
+
+def rank_container(rank: RankPlan, port: int, has_rdma: bool) -> ContainerLaunch:
+    """Returns the container of one rank: on the host's own network, where the link is, with its RDMA devices.
+
+    Nothing is published there, so the engine itself listens on loopback alone.
+    """
+    launch = container_of(rank.plan, port)
+    place = launch.words.index(EVERYWHERE) if EVERYWHERE in launch.words else None
+    words = launch.words if place is None else (*launch.words[:place], LOOPBACK, *launch.words[place + 1 :])
+    name = f"{launch.name}-{rank.rank}"
+    return msgspec.structs.replace(
+        launch, name=name, words=words, publish=(), network="host", devices=(RDMA_DEVICES,) if has_rdma else ()
+    )

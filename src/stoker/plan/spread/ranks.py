@@ -1,0 +1,87 @@
+"""Each box's own plan: the plan of one box for its part of the model, told its place among the others. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from stoker.engines.vllm import MODULE
+from stoker.errors import Refused
+from stoker.plan.choose import with_id
+from stoker.plan.ground import Ground
+from stoker.plan.report import make_report
+from stoker.plan.speed.ways import Way
+from stoker.plan.spread.sizes import share_of
+from stoker.plan.spread.telling import RAY_PORT, rank_settings
+from stoker.records import Finding
+from stoker.records.spread import Link, RankLink, RankPlan
+
+PLACES = ("--nnodes", "--node-rank", "--master-addr", "--master-port", "--dist-init-addr", "--headless",
+          "--tensor-parallel-size", "--pipeline-parallel-size", "--distributed-executor-backend")  # fmt: skip
+ALSO = {"--tp": "--tensor-parallel-size", "--tp-size": "--tensor-parallel-size", "-tp": "--tensor-parallel-size",
+        "--pp": "--pipeline-parallel-size", "--pp-size": "--pipeline-parallel-size"}  # fmt: skip
+
+
+def check_can_spread(ground: Ground) -> None:
+    """Raises Refused where the engine, its version or the wish leaves no way to serve one model over several boxes."""
+    wish = ground.wish
+    said = next((name for name in wish.flags if _flag(name) in PLACES), None)
+    if said is not None:
+        raise Refused(
+            f"`flags` sets {said}, and `boxes` names the machines",
+            why="the plan decides sizes and ranks by the boxes that a service names",
+            next_step="leave the flag out, or `boxes`",
+        )
+    if any(MODULE in word for word in wish.program):
+        raise Refused(
+            f"`program` is vLLM's module {MODULE}, which does not know --headless",
+            why="a worker has to be started as `vllm serve`: the module would open a door of its own",
+            next_step="set `program` to the command, such as ['/opt/venv/bin/vllm', 'serve']",
+        )
+    if wish.executor == "ray" and ground.engine != "vllm":
+        raise Refused(f"`executor` is ray, which {ground.engine} has not", next_step="leave `executor` out, or use vllm")
+    if wish.executor == "mp" and ground.engine != "llamacpp" and not ground.knows("--nnodes"):
+        raise Refused(
+            f"{ground.engine} {ground.version} has no --nnodes",
+            why="without it this version starts over several machines through Ray alone",
+            next_step='choose a newer version, or set executor = "ray"',
+        )
+
+
+def _flag(name: str) -> str:
+    flag = "--" + name.strip().lstrip("-").replace("_", "-")
+    return ALSO.get(flag, flag)
+
+
+def plan_ranks(
+    grounds: Sequence[Ground], names: Sequence[str], way: Way, link: Link
+) -> tuple[tuple[RankPlan, ...], tuple[Finding, ...]]:
+    """Returns the plan of each box, and what the rules find in them."""
+    shared = way.tensor * way.pipeline
+    executor = grounds[0].wish.executor
+    found: list[Finding] = []
+    ranks = []
+    for rank, (ground, name) in enumerate(zip(grounds, names, strict=True)):
+        own = msgspec.structs.replace(ground, model=share_of(way, ground.model), ranks=shared)
+        if shared > 1:
+            own = msgspec.structs.replace(own, told=rank_settings(own, way, link, rank, executor))
+        report = make_report(own)
+        found += report.findings
+        plan = with_id(msgspec.structs.replace(report.plan, plan_id=""))
+        ranks.append(_with_ray(RankPlan(rank, name, plan, report.budget), link.ranks, executor if shared > 1 else "mp"))
+    return tuple(ranks), tuple(found)
+
+
+def _with_ray(rank: RankPlan, places: Sequence[RankLink], executor: str) -> RankPlan:
+    """Under Ray only the head runs vLLM; every box first joins the cluster, the workers' boxes do nothing else."""
+    if executor != "ray":
+        return rank
+    head, own = places[0].address or "HEAD", places[rank.rank].address
+    here = ("--node-ip-address", own) if own else ()
+    if rank.rank == 0:
+        return msgspec.structs.replace(
+            rank, before=("ray", "start", "--head", "--port", str(RAY_PORT), *here, "--num-gpus", "1")
+        )
+    words = ("ray", "start", "--address", f"{head}:{RAY_PORT}", *here, "--num-gpus", "1", "--block")
+    return msgspec.structs.replace(rank, instead=words)
