@@ -85,7 +85,7 @@ def _check_fit(kind: SpeculationKind, model: Model, draft: Model) -> None:
 
 
 def _check_width(kind: SpeculationKind, model: Model, draft: Model) -> None:
-    # EAGLE's first generation works on its target's hidden states and shares its embeddings; the third may have another width.
+    # EAGLE of the first generation reads its target's hidden states and shares its embeddings; the third may differ.
     ours, theirs = model.hidden_size, draft.hidden_size
     if kind == "eagle" and ours is not None and theirs is not None and ours != theirs:
         raise Refused(
