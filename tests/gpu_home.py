@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import psutil
+from openai.types.chat import ChatCompletionMessageParam
 
 from bench_seen import run_bench
 from home import Home
@@ -38,7 +39,7 @@ OUT = os.environ.get("STOKER_GPU_OUT", "")
 PROMPTS, PROMPT_LETTERS, NEW_TOKENS, AT_ONCE = 200, 400, 32, 8
 # Two ways to one sum differ by some 1e-6 of it in float32, by 1e-3 in float16: below this two tokens are equally likely.
 TIE_NATS = {"float32": 1e-3, "float16": 0.05}
-CHAT = [{"role": "user", "content": "Who are you?"}]
+CHAT: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Who are you?"}]
 
 
 class Engine(NamedTuple):
