@@ -168,7 +168,7 @@ class Paths(Record, frozen=True):
 
     @property
     def audit(self) -> Path:
-        """What agents proposed and did."""
+        """What agents proposed, and what they and alerts did."""
         return self.state / "agents.jsonl"
 
     def run_state(self, workflow: str) -> Path:

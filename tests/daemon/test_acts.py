@@ -14,7 +14,9 @@ from home import Home, wait_for
 from stoker.config import demo_model
 from stoker.records import State
 from stoker.records.watching import Acted
+from stoker.store.audit import read_audit
 from stoker.store.watch import Batch, read_acts_since, write_batch
+from stoker.watch.table import find_alert
 from useless_drafts import write_useless_gguf
 
 WATCH = "[watch]\nevery_s = 1.0\n{more}\n[watch.act]\n{acts}\n"
@@ -87,6 +89,10 @@ def test_a_real_engine_is_started_anew_and_everybody_who_asks_learns_why(home: H
     assert told(home, "alerts")[0]["outcome"] == told(home, "history", "coder")[0]["outcome"] == done.outcome
     assert "restart for canary-drafts-worse" in home.run("alerts", code=None).stdout
     assert "alert=canary-drafts-worse service=coder act=restart" in home.paths.daemon_log.read_text()
+    [recorded] = read_audit(home.paths.audit)
+    assert (recorded.who, recorded.act, recorded.service) == ("watch.act", "restart", "coder")
+    assert recorded.plan_id == home.service("coder").plan_id
+    assert recorded.outcome == f"begun: {find_alert(done.alert).title.format(service='coder')}: {done.why}"
 
 
 def test_speculation_is_switched_off_and_the_engine_serves_on_without_drafts(home: Home) -> None:
@@ -156,4 +162,15 @@ def test_what_did_not_help_so_often_today_is_left_alone_also_by_the_next_daemon(
     kill_twice(home, "brief")
     last = acts(home, 4)[-1]
     assert last.outcome == "nothing: that was done 3 times within a day, and it did not help"
+    assert home.await_state("brief", State.READY).restarts == 2
+
+
+def test_nothing_is_done_that_cannot_be_recorded(home: Home) -> None:
+    home.configure(WATCH.format(more="act_hold_off_s = 0.0", acts='service-restarted = "stop"'), limits=LIMITS)
+    home.add_fake("brief")
+    home.run("up", "brief")
+    home.paths.audit.mkdir()  # where a line should be added
+    kill_twice(home, "brief")
+    [done] = acts(home, 1)
+    assert done.outcome.startswith("nothing: ") and "cannot be written" in done.outcome
     assert home.await_state("brief", State.READY).restarts == 2

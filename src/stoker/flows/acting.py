@@ -7,6 +7,7 @@ are one fault.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -17,12 +18,14 @@ from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.menu import Menu
 from stoker.plan.wishes import DRAFTING
 from stoker.records import Plan, State, SwitchView, Wish
+from stoker.records.proposals import Audited
 from stoker.records.watching import Acted, ActKind, Alert, WatchSettings
 from stoker.supervise.machine import RestartAsked
 from stoker.supervise.supervisor import Supervisor
 from stoker.watch.table import find_alert
 
 DAY_S = 86400.0
+WHO = "watch.act"
 NOTHING = "nothing"
 WORDS: Mapping[ActKind, str] = {
     "restart": "it is restarted, once its requests have ended and its memory is back",
@@ -50,6 +53,7 @@ class Acts:
     def __init__(
         self, settings: WatchSettings, supervisor: Supervisor, menu: Menu, most: int,
         plan: Callable[[Wish], Awaitable[Plan]], rollback: Callable[[str], Awaitable[SwitchView]],
+        record: Callable[[Audited], None],
     ) -> None:  # fmt: skip
         self._settings = settings
         self._supervisor = supervisor
@@ -57,6 +61,7 @@ class Acts:
         self._most = most
         self._plan = plan
         self._rollback = rollback
+        self._record = record
         self._done: defaultdict[tuple[str, str], deque[float]] = defaultdict(deque)
         self._last: dict[str, Acted] = {}
 
@@ -87,11 +92,18 @@ class Acts:
             return f"{NOTHING}, since dry_run is set; else {WORDS[act]}"
         if held := self._say_held(act, alert, now):
             return f"{NOTHING}: {held}"
+        why = f"{alert.title}: {alert.why}"
         try:
-            await self._begin(act, alert.about, f"{alert.title}: {alert.why}", now)
+            await self._audit(act, alert.about, f"begun: {why}", now)
+            await self._begin(act, alert.about, why, now)
         except StokerError as problem:
             return f"{NOTHING}: {problem.what}"
         return WORDS[act]
+
+    async def _audit(self, act: ActKind, service: str, outcome: str, now: float) -> None:
+        """Records what is about to be done, with its reason; raises StokerError where that fails, and then nothing is done."""
+        plan_id = self._supervisor.find(service).plan.plan_id
+        await asyncio.to_thread(self._record, Audited(now, WHO, act, service, plan_id, outcome))
 
     def _say_held(self, act: ActKind, alert: Alert, now: float) -> str:
         """Says why an act is not to be, where it is not."""

@@ -54,6 +54,7 @@ from stoker.gateway.sessions import Sessions
 from stoker.probes.kit.prover import Prober
 from stoker.records import SavedService, SavedSwitch, Start, UsageRecord
 from stoker.records.first_use import prepare_records
+from stoker.store.audit import write_audit
 from stoker.store.recorder import Recorder
 from stoker.store.services import ServiceStore
 from stoker.store.switches import SwitchStore
@@ -108,7 +109,8 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record, left: note(record, left), metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
     control = Control(paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board)
-    acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback)
+    audit = partial(write_audit, paths.audit)
+    acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback, audit)
     watching = Watching(
         paths, config.watch, config.limits.memory_floor_bytes, supervisor, Sampler(exporter, tools), metrics, acts,
         Notices(config.watch), partial(Canaries, paths, config.watch, supervisor, tools, prober),

@@ -1,4 +1,4 @@
-"""The record of what agents proposed and did: lines of JSON, only ever added to, for the user's eyes alone."""
+"""The record of what agents and alerts did: lines of JSON, only ever added to, for the user's eyes alone."""
 
 from __future__ import annotations
 
