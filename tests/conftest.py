@@ -12,7 +12,8 @@ from benchmarks.gateway.stoker_peer import Stoker
 from hypothesis import settings
 from xdist.workermanage import WorkerController
 
-from home import Home
+from home import Home, wait_for
+from net_boxes import Network, Trio
 from real_tools import OwnPodman
 from small_hub import Hub
 
@@ -98,3 +99,25 @@ def user(home: Home, hub: Hub, tmp_path: Path) -> Home:
     kept = {name: value for name, value in home.environment.items() if not name.startswith(strange)}
     home.environment = {**kept, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf")}
     return home
+
+
+@pytest.fixture
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+    """A network of its own for one test."""
+    network = Network(tmp_path_factory.mktemp("n"))
+    yield network
+    assert network.end() == {}
+
+
+@pytest.fixture(scope="session")
+def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trio]:
+    """Three boxes: `a` is the door and serves nothing, `b` and `c` serve the demo model; who breaks something mends it."""
+    net = Network(tmp_path_factory.mktemp("n"))
+    a, b, c = map(net.add, "abc")
+    for box in (b, c):
+        box.run("up")
+    a.join(b, "--act")
+    a.join(c)
+    wait_for("both to serve", lambda: a.serves(b) and a.serves(c))
+    yield Trio(net, a, b, c)
+    assert net.end() == {}

@@ -15,6 +15,7 @@ from gateway_client import LONG_S, TEST_LIMIT_S, Client
 from stoker.config import GatewayConfig
 from stoker.gateway.directory import Entry
 from stoker.gateway.door import Door
+from stoker.gateway.exchange import Headers
 from stoker.gateway.keyring import Keyring
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
@@ -72,8 +73,11 @@ class Stage:
         endpoint = Endpoint("chat", self.model, "r", "p", "127.0.0.1", self.engine_port, None, self.reuses)
         return [Entry("chat", self.model, State.READY, 0.0, "", None, endpoint, 5, self.limits, filters=self._filters)]
 
-    def find(self, model: str) -> Entry | None:
+    def find(self, model: str, headers: Headers | None = None) -> Entry | None:
         return self.entries()[0] if model == self.model else None
+
+    def find_another(self, entry: Entry, tried: frozenset[str]) -> Entry | None:
+        return None
 
     def find_service(self, name: str) -> Entry | None:
         return self.entries()[0] if name == "chat" else None

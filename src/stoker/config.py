@@ -15,6 +15,7 @@ import msgspec
 from stoker.door_tables import check_doors, parse_aliases, parse_service
 from stoker.errors import WrongUse
 from stoker.records import MIB, DoorSettings, FetchSettings, IdleSettings, KnowledgeSettings, Record, Wish, Workflow
+from stoker.records.boxes import BoxesSettings
 from stoker.records.door import Running, Wait, Waiting
 from stoker.records.watching import WatchSettings
 from stoker.tables import SERVICE_NAME as SERVICE_NAME
@@ -24,7 +25,7 @@ from stoker.workflow_tables import check_services, parse_workflow, with_whole_fo
 SERVICE_UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,246}\.service")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
 DEMO = "demo"
-TABLES = {"gateway", "limits", "fetch", "idle", "watch", "knowledge", "alias", "service", "workflow"}
+TABLES = {"boxes", "gateway", "limits", "fetch", "idle", "watch", "knowledge", "alias", "service", "workflow"}
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=7 * 24 * 3600)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -83,6 +84,7 @@ class Config(Record, frozen=True):
     idle: IdleSettings = IdleSettings()
     watch: WatchSettings = WatchSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
+    boxes: BoxesSettings = BoxesSettings()
     services: dict[str, Wish] = {}  # noqa: RUF012 - msgspec copies it
     doors: dict[str, DoorSettings] = {}  # noqa: RUF012
     aliases: dict[str, str] = {}  # noqa: RUF012
@@ -162,6 +164,20 @@ class Paths(Record, frozen=True):
         return self.state / "sessions.json"
 
     @property
+    def links_file(self) -> Path:
+        """The links to other boxes with their keys, and the digests of the doors that may come here, mode 0600."""
+        return self.state / "links.json"
+
+    @property
+    def box_identity(self) -> Path:
+        """This box's certificate for other boxes, and its private key, mode 0600."""
+        return self.state / "box.pem"
+
+    def box_seen(self, name: str) -> Path:
+        """What another box served when it was last heard."""
+        return self.state / "boxes" / f"{name}.json"
+
+    @property
     def run_lock(self) -> Path:
         """The file whose lock says which workflow runs."""
         return self.state / "run.lock"
@@ -238,6 +254,7 @@ def parse_config(tree: Mapping[str, Any], source: str) -> Config:
         knowledge=_with_whole_folders(
             parse_table(tree.get("knowledge", {}), KnowledgeSettings, "knowledge", source), folder
         ),
+        boxes=parse_table(tree.get("boxes", {}), BoxesSettings, "boxes", source),
         services={name: with_whole_paths(wish, folder) for name, wish in wishes.items()},
         doors=doors,
         aliases=parse_aliases(tree.get("alias", {}), wishes, source),

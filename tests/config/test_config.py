@@ -47,7 +47,7 @@ def test_everything_that_a_file_says_is_read(file: Path) -> None:
         ("[gatway]\n", ["unknown key `gatway`", "did you mean `gateway`?"]),
         (
             "colour = 1\n",
-            ["unknown key `colour`", "known here: alias, fetch, gateway, idle, knowledge, limits, service, watch, workflow"],
+            ["unknown key `colour`", "known here: alias, boxes, fetch, gateway, idle, knowledge, limits, service, watch"],
         ),
         ("[gateway]\nprot = 1\n", ["unknown key `gateway.prot`", "did you mean `port`?"]),
         ("[idle]\nidle = 1\n", ["unknown key `idle.idle`", "did you mean `idle_s`?"]),

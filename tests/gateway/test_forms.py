@@ -7,6 +7,7 @@ import pytest
 from door_stage import Engine, Stage, act, json_answer, run
 from gateway_client import Answer
 from stoker.gateway.directory import Entry
+from stoker.gateway.exchange import Headers
 
 FILE = (
     b'content-disposition: form-data; name="file"; filename="model"\r\ncontent-type: audio/wav\r\n\r\n'
@@ -86,7 +87,7 @@ def test_a_form_that_names_another_model_is_refused() -> None:
 class Aliased(Stage):
     """`coder` is another name for the service's model."""
 
-    def find(self, model: str) -> Entry | None:
+    def find(self, model: str, headers: Headers | None = None) -> Entry | None:
         return self.entries()[0]._replace(model="coder", alias_of=self.model) if model == "coder" else None
 
 

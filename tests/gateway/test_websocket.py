@@ -14,6 +14,7 @@ import pytest
 from door_stage import Engine, Stage, act, json_answer, raw, run
 from gateway_client import Client
 from stoker.gateway.directory import Entry
+from stoker.gateway.exchange import Headers
 
 MIB = 2**20
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
@@ -249,7 +250,7 @@ def test_realtime_at_the_top_goes_to_the_model_that_its_query_names(query: bytes
     engine = Talker(echo)
 
     class Named(Stage):
-        def find(self, model: str) -> Entry | None:
+        def find(self, model: str, headers: Headers | None = None) -> Entry | None:
             entry = super().find("m" if model == "called" else model)
             return entry._replace(model=model, alias_of="m") if entry and model == "called" else entry
 

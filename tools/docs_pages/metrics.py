@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from prometheus_client import Metric
 
 from stoker.engines import find, names
+from stoker.flows.boxes.families import box_families
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.records.alerting import AlertRule, RecordingRule
@@ -64,7 +65,13 @@ def all_families() -> list[Metric]:
     """Returns every family that the daemon tells, without values."""
     gateway = GatewayMetrics(list, "0")
     Meter(lambda record, left: None, gateway.registry)
-    own = (engine_families(()), machine_families(MachineSeen()), service_families(()), judged_families((), {}))
+    own = (
+        engine_families(()),
+        machine_families(MachineSeen()),
+        service_families(()),
+        judged_families((), {}),
+        box_families(()),
+    )
     return sorted([*gateway.registry.collect(), *(one for part in own for one in part)], key=lambda family: family.name)
 
 

@@ -121,7 +121,13 @@ def status_text(view: StatusView) -> str:
         if service.state is not State.READY or service.restarts or not daemon.running:
             lines.append(f"\n{change(service)}")
         lines += [click.style(f"\n{service.name}: {warning}", fg="yellow") for warning in service.warnings]
-    return "\n".join([*lines, *_doors(view), *_run_and_idle(view)])
+    return "\n".join([*lines, *_boxes(view), *_doors(view), *_run_and_idle(view)])
+
+
+def _boxes(view: StatusView) -> list[str]:
+    boxes = () if view.boxes is None else view.boxes.boxes
+    said = [f"{box.name} is {'here' if box.is_here else f'away ({box.why})'}" for box in boxes]
+    return [f"\nboxes    {'; '.join(said)}"] if said else []
 
 
 def _doors(view: StatusView) -> list[str]:

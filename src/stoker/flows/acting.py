@@ -101,7 +101,7 @@ class Acts:
         return WORDS[act]
 
     async def _audit(self, act: ActKind, service: str, outcome: str, now: float) -> None:
-        """Records what is about to be done, with its reason; raises StokerError where that fails, and then nothing is done."""
+        """Records what is about to be done, and why; raises StokerError where that fails: then nothing is done."""
         plan_id = self._supervisor.find(service).plan.plan_id
         await asyncio.to_thread(self._record, Audited(now, WHO, act, service, plan_id, outcome))
 

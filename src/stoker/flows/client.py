@@ -23,6 +23,7 @@ from stoker.records import (
     KeyView,
     KeyWish,
     NewKey,
+    Plan,
     Record,
     RevokedKey,
     ServedModel,
@@ -34,6 +35,7 @@ from stoker.records import (
     UsageView,
     Wish,
 )
+from stoker.records.boxes import BoxesView, BoxView, BoxWish, CodeWish, JoinCode
 from stoker.records.fixing import FixAsked, FixTried, FixView
 from stoker.records.watching import Silence, WatchView
 
@@ -161,6 +163,34 @@ class Daemon:
         """Returns who used what since a time."""
         return self._call("GET", f"/api/usage?{urlencode({'by': by, 'since': since or 0})}", None, UsageView)
 
+    def boxes(self) -> BoxesView:
+        """Returns the links to other boxes."""
+        return self._call("GET", "/api/boxes", None, BoxesView, QUICK_LIMIT_S)
+
+    def join_code(self, *, may_act: bool) -> JoinCode:
+        """Makes a join code."""
+        return self._call("POST", "/api/join-codes", CodeWish(may_act), JoinCode)
+
+    def add_box(self, wish: BoxWish) -> BoxView:
+        """Joins another box."""
+        return self._call("POST", "/api/boxes", wish, BoxView)
+
+    def remove_box(self, name: str) -> BoxesView:
+        """Ends a link."""
+        return self._call("DELETE", f"/api/boxes/{quote(name, safe='')}", None, BoxesView)
+
+    def start(self, name: str) -> ServiceView:
+        """Asks for a service to run that the daemon knows by name."""
+        return self._call("POST", f"{_path_of(name)}/start", None, ServiceView, PLAN_LIMIT_S)
+
+    def switch_to(self, name: str) -> SwitchView:
+        """Begins to put a service that the daemon knows by name in the place of others."""
+        return self._call("POST", f"{_path_of(name)}/switch", None, SwitchView, PLAN_LIMIT_S)
+
+    def plan_of(self, name: str) -> Plan:
+        """Returns the plan of a service."""
+        return self._call("GET", f"{_path_of(name)}/plan", None, Plan)
+
     def watch(self) -> WatchView:
         """Returns what watching sees now."""
         return self._call("GET", "/api/watch", None, WatchView, QUICK_LIMIT_S)
@@ -195,11 +225,14 @@ class Daemon:
             raise _refusal(reply.status, raw)
         return msgspec.json.decode(raw, type=kind)
 
+    def _connection(self, limit_s: float) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=limit_s)
+
     @contextlib.contextmanager
     def _open(
         self, method: str, path: str, body: object, limit_s: float = CALL_LIMIT_S
     ) -> Iterator[http.client.HTTPResponse]:
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=limit_s)
+        connection = self._connection(limit_s)
         key = self.key if path.startswith("/v1/") else self._control_key
         headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
         try:

@@ -15,6 +15,7 @@ from stoker.errors import Refused, StokerError, WrongUse
 from stoker.flows.adopting import read_adoption
 from stoker.flows.agents import Agents
 from stoker.flows.board import Board
+from stoker.flows.boxes.desk import BoxDesk
 from stoker.flows.fix_trying import FixTrials
 from stoker.flows.history import History
 from stoker.flows.idle import Idle
@@ -55,7 +56,7 @@ class Control:
     def __init__(
         self, paths: Paths, store: ServiceStore, history: History, verifications: VerificationStore,
         supervisor: Supervisor, menu: Menu, idle: Idle, keys: KeyDesk, watching: Callable[[], Watching],
-        board: Callable[[], Board],
+        board: Callable[[], Board], boxes: BoxDesk,
     ) -> None:  # fmt: skip
         self._watching, self._board = watching, board
         self._paths = paths
@@ -66,6 +67,7 @@ class Control:
         self._menu = menu
         self._idle = idle
         self.keys = keys
+        self.boxes = boxes
         self.agents = Agents(paths)
         self.proving = Proving(paths, verifications)
         self.fixes = FixTrials(paths, supervisor.who_goes, self.switch, self.await_switch)
@@ -92,6 +94,7 @@ class Control:
             idle=self._idle.look(),
             run=self._idle.read_run(),
             doors=self._menu.views(),
+            boxes=self.boxes.view() if self.boxes.is_used else None,
         )
 
     async def show(self) -> Shown:

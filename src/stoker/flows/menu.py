@@ -74,6 +74,10 @@ class Menu:
             door.tokens_in_flight,
         )
 
+    def remote_limits(self) -> QueueLimits:
+        """Returns how many requests for another box's service may wait here: its own limits are that box's to keep."""
+        return QueueLimits(None, self.config.gateway.waiting, self.config.gateway.wait_s)
+
     def views(self) -> tuple[DoorView, ...]:
         """Returns the services that come or go by themselves."""
         doors = self.config.doors.items()

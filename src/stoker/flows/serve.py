@@ -21,6 +21,10 @@ from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
 from stoker.flows.acting import Acts, check_acts
 from stoker.flows.board import Board
+from stoker.flows.boxes.desk import BoxDesk
+from stoker.flows.boxes.directory import FleetDirectory
+from stoker.flows.boxes.fleet import Fleet
+from stoker.flows.boxes.listening import Boxes, name_of
 from stoker.flows.canaries import Canaries
 from stoker.flows.control import Control
 from stoker.flows.directory import Directory
@@ -47,6 +51,7 @@ from stoker.gateway.asgi import App
 from stoker.gateway.door import Door, Keys
 from stoker.gateway.hosts import is_loopback, reachable
 from stoker.gateway.keyring import Keyring
+from stoker.gateway.link_ring import LinkRing
 from stoker.gateway.meter import Meter
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.serving import Serving
@@ -108,7 +113,12 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
     keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record, left: note(record, left), metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
-    control = Control(paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board)
+    fleet = Fleet(paths, name_of(config), menu.remote_limits(), lambda: door.serving)
+    ring = LinkRing()
+    box_desk = BoxDesk(paths, fleet, ring)
+    control = Control(
+        paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board, box_desk
+    )
     audit = partial(write_audit, paths.audit)
     acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback, audit)
     watching = Watching(
@@ -121,21 +131,26 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
 
     def note(record: UsageRecord, left: bool) -> None:
         recorder.note(record)
+        if record.service is not None and "@" in record.service:
+            return  # another box's, which watches its own
         watching.note(record, left)
         paces.note(record)
 
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
     on_demand = OnDemand(menu, way)
-    directory = Directory(supervisor.owners, menu, on_demand, history)
-    door = Door(
-        config.gateway, directory, make_app(control), metrics, keyring, meter, keys.engine, _sessions(paths, config, keys)
-    )
+    here, app = Directory(supervisor.owners, menu, on_demand, history), make_app(control)
+    directory = FleetDirectory(here, fleet, menu)
+    door = Door(config.gateway, directory, app, metrics, keyring, meter, keys.engine, _sessions(paths, config, keys))
+    boxes = Boxes(paths, config, fleet, box_desk, ring, here, door, app)
+    metrics.registry.register(boxes)
     board = Board(
         paths.database, config.limits.memory_floor_bytes, supervisor, menu, history, watching, exporter, door.serving, paces
     )
     identity = IdentityCheck(supervisor.owners, door.serving, prober.read_counters, metrics, config.gateway.identity_check_s)
     try:
-        await _live(paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand, identity, watching)
+        await _live(
+            paths, config, supervisor, control, door, announce, switches.read(), menu, on_demand, identity, watching, boxes
+        )
     finally:
         await prober.close()
         exporter.close()
@@ -171,12 +186,13 @@ def _sessions(paths: Paths, config: Config, keys: Keys) -> Sessions:
 async def _live(
     paths: Paths, config: Config, supervisor: Supervisor, control: Control, door: Door, announce: Announce,
     unfinished: SavedSwitch | None, menu: Menu, on_demand: OnDemand, identity: IdentityCheck,
-    watching: Watching,
+    watching: Watching, boxes: Boxes,
 ) -> None:  # fmt: skip
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, control.stop_asked.set)
     servers = await _bind(config, door)
+    await boxes.bind()
     async with asyncio.TaskGroup() as tasks:
         speaks_tls = len(servers) > 1
         control.url = _url_of(servers[0], "https" if speaks_tls else "http")
@@ -187,6 +203,7 @@ async def _live(
         on_demand.open(tasks)
         control.proving.open(tasks)
         await door.open(servers, tasks)
+        await boxes.open(tasks)
         gc.freeze()  # what is there by now stays; looking through it again and again would hold every stream up
         gc.set_threshold(*GC_THRESHOLDS)
         announce(control.url, speaks_tls or is_loopback(config.gateway.host))
@@ -196,6 +213,7 @@ async def _live(
             loop.remove_signal_handler(number)
         for server in servers:
             server.close()
+        boxes.close()
         door.close_idle()
         on_demand.close()
         control.proving.close()
@@ -204,6 +222,7 @@ async def _live(
         await supervisor.pause("the daemon was told to stop; it comes back with the next one")
         running.cancel()
         door.cut_all()
+        boxes.cut_all()
 
 
 def _url_of(server: asyncio.Server, scheme: str) -> str:

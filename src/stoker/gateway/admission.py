@@ -53,6 +53,11 @@ class Line:
         """How many requests wait."""
         return len(self._waiting)
 
+    @property
+    def tokens(self) -> int:
+        """About how many tokens are in flight or wait, and one more for each request."""
+        return self._tokens + self.running + sum(1 + one.claim.tokens for one in self._waiting)
+
     def enter(self, ticket: Ticket) -> bool:
         """Lets a request run or wait; returns False where no more may wait."""
         if self._may_run(ticket.claim) and not self._is_before(ticket.claim):

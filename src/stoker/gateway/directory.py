@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from stoker.errors import StokerError
+from stoker.gateway.exchange import Headers
 from stoker.records import Abilities, Endpoint, QueueLimits, State
+from stoker.records.boxes import Replica
 
 
 class Entry(NamedTuple):
@@ -15,6 +17,8 @@ class Entry(NamedTuple):
     model's requests. `expected_s` is the time to READY by former starts, None where nobody knows or nothing starts it;
     `waits_for` is what stands between a request for it and its start. `revision` and `plan_id` are of what runs or comes
     up; None where the next start makes a plan of its own. Of `abilities` nothing is known without a plan.
+    `box`: it is another box's service, `away` says since when and why that box is not heard, and `replicas` are all places
+    where the model is served, where more boxes than this one are known.
     """
 
     service: str
@@ -35,6 +39,17 @@ class Entry(NamedTuple):
     revision: str | None = None
     plan_id: str | None = None
     abilities: Abilities = Abilities()
+    box: str = ""
+    away: str = ""
+    replicas: tuple[Replica, ...] = ()
+
+
+class NoReplica(StokerError):
+    """Other boxes serve a model, and a request for it cannot be brought to one of them as it is."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
 
 
 class NoSingleModel(StokerError):
@@ -50,8 +65,14 @@ class NoSingleModel(StokerError):
 class Directory(Protocol):
     """Who serves what, at this moment."""
 
-    def find(self, model: str) -> Entry | None:
-        """Returns who answers for a model or an alias; raises NoSingleModel for one that stands for whatever runs."""
+    def find(self, model: str, headers: Headers | None = None) -> Entry | None:
+        """Returns who answers for a model or an alias; raises NoSingleModel for one that stands for whatever runs.
+
+        Where several boxes serve it, the request's headers may name a box, a revision or an affinity; raises NoReplica.
+        """
+
+    def find_another(self, entry: Entry, tried: frozenset[str]) -> Entry | None:
+        """Returns another replica that is READY by the same revision and plan, where the box of one cannot be reached."""
 
     def find_service(self, name: str) -> Entry | None:
         """Returns a service by its own name, also one that answers no model's requests."""

@@ -59,7 +59,7 @@ class Door:
         self._metrics = metrics
         self._keyring = keyring
         self._meter = meter
-        self.serving = Serving(config, directory, metrics, engine_key, self._spawn)
+        self.serving = Serving(config, directory, metrics, engine_key, self.spawn)
         self._hosts = Hosts(config.host, config.allowed_hosts, config.cors_origins)
         # A relayed request takes two descriptors; a daemon that runs out of them can see neither memory nor processes.
         self._most_connections = max(8, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - LEFT_FOR_OTHERS) // 2)
@@ -138,18 +138,18 @@ class Door:
             self._answer_client(exchange, path)
         elif path == "/metrics":
             if self._is_allowed(exchange, "metrics") and _takes(exchange, "GET", "HEAD"):
-                self._spawn(self._tell_metrics(exchange), exchange)
+                self.spawn(self._tell_metrics(exchange), exchange)
         elif is_page(path) and self._config.dashboard != "off":
             self._show_page(exchange)
         elif self._is_allowed(exchange, "control"):
             exchange.extra.append(UNSNIFFED)
-            self._spawn(run_app(self._app, exchange), exchange)
+            self.spawn(run_app(self._app, exchange), exchange)
 
     def _show_page(self, exchange: Exchange) -> None:
         if exchange.request.path == SESSION:
             answer_session(exchange, self._sessions, lambda: self._is_allowed(exchange, "control"))
         elif _takes(exchange, "GET", "HEAD"):
-            self._spawn(run_app(self._app, exchange), exchange)
+            self.spawn(run_app(self._app, exchange), exchange)
 
     def _answer_client(self, exchange: Exchange, path: str) -> None:
         caller = self._is_allowed(exchange, "models")
@@ -234,7 +234,8 @@ class Door:
             return given
         return b"%s-%x" % (self._begun, next(self._count))
 
-    def _spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
+    def spawn(self, work: Coroutine[None, None, None], exchange: Exchange) -> None:
+        """Works on one request until that is done, beside all others."""
         if self._tasks is None:
             work.close()
             exchange.abort()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from stoker.errors import Refused, StokerError, WrongUse
-from stoker.gateway.directory import Directory, Entry, NoSingleModel
+from stoker.gateway.directory import Directory, Entry, NoReplica, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.form import rename_model
 from stoker.gateway.keyring import Caller, out_of_scope
@@ -16,18 +16,22 @@ from stoker.gateway.model_value import replace_model
 from stoker.gateway.query import rename_target
 from stoker.gateway.refusals import BAD_REQUEST, refuse
 from stoker.records import WITHOUT_ENGINE, Abilities, Record, State
+from stoker.records.boxes import Replica
 
 RETRY_FULL_S = 5
 ALIAS_FILTER = (b"x-stoker-filters", b"alias")
 
 
 class ModelEntry(Record, frozen=True):
-    """A model that a request may name, as OpenAI's and Anthropic's clients list it, with what Stoker knows beside."""
+    """A model that a request may name, as OpenAI's and Anthropic's clients list it, with what Stoker knows beside.
+
+    `box` and `replicas` say where it is served once other boxes are linked; the state AWAY is that of a box not heard.
+    """
 
     id: str
     created: int
     service: str
-    state: State
+    state: str
     context_tokens: int | None
     alias_of: str | None
     on_demand: bool
@@ -36,6 +40,8 @@ class ModelEntry(Record, frozen=True):
     object: str = "model"
     type: str = "model"
     owned_by: str = "stoker"
+    box: str | None = None
+    replicas: tuple[Replica, ...] = ()
 
 
 class ModelList(Record, frozen=True):
@@ -59,26 +65,38 @@ def _model(one: Entry) -> ModelEntry:
     return ModelEntry(
         one.model,
         int(one.since),
-        one.service,
-        one.state,
+        one.service.partition("@")[0],
+        "AWAY" if one.away else one.state,
         one.context_tokens,
         one.alias_of,
         one.on_demand,
         one.expected_s,
         one.abilities,
+        box=one.box or None,
+        replicas=one.replicas,
     )
 
 
 def render_running(entries: Iterable[Entry]) -> bytes:
     """Returns the body of `/running`, in llama-swap's words: the models whose engines live."""
-    running = [entry for entry in entries if entry.alias_of is None and entry.state not in WITHOUT_ENGINE]
+    running = [entry for entry in entries if _lives(entry)]
     return msgspec.json.encode({"running": [{"model": one.model, "state": one.state.lower()} for one in running]})
+
+
+def _lives(entry: Entry) -> bool:
+    return entry.alias_of is None and entry.state not in WITHOUT_ENGINE and not entry.away
 
 
 def find_or_refuse(exchange: Exchange, directory: Directory, model: str, caller: Caller) -> Entry | None:
     """Returns who answers for a model or an alias; answers with an error and returns None where nobody does, or may."""
     try:
-        entry = directory.find(model)
+        entry = directory.find(model, exchange.request.headers)
+    except NoReplica as problem:
+        if caller.may_ask(model):
+            refuse(exchange, problem.status, problem.code, problem.what, param="model")
+        else:
+            refuse_denied(exchange, out_of_scope(caller, model))
+        return None
     except NoSingleModel as problem:
         status, kind = (400, BAD_REQUEST) if problem.ready else (503, "service_unavailable")
         refuse(exchange, status, "no_single_model", f"{problem.what}.", kind=kind, param="model")
@@ -117,6 +135,10 @@ def refuse_unstarted(exchange: Exchange, entry: Entry, problem: StokerError) -> 
 
 
 def _refuse(exchange: Exchange, entry: Entry) -> None:
+    if entry.away:
+        message = f"`{entry.model}` is served by the box `{entry.box}`, {entry.away}. Nothing else answers in its place."
+        refuse(exchange, 503, "box_away", message, kind="service_unavailable", headers=_headers(entry))
+        return
     waits = f" It waits for {entry.waits_for}." if entry.waits_for else ""
     message = f"`{entry.model}` is not ready: {entry.state}, {entry.why}.{waits} Nothing else answers in its place."
     kind = BAD_REQUEST if entry.state is State.FAILED and not entry.on_demand else "service_unavailable"
@@ -130,7 +152,8 @@ def _headers(entry: Entry) -> Headers:
 def name_service(entry: Entry) -> Headers:
     """Returns what is known of who would answer before an engine is asked."""
     said = (
-        ("service", entry.service),
+        ("service", entry.service.partition("@")[0]),
+        ("box", entry.box or None),
         ("model", entry.alias_of or entry.model),
         ("revision", entry.revision),
         ("plan", entry.plan_id),

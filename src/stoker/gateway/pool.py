@@ -8,10 +8,13 @@ from collections import defaultdict
 from itertools import takewhile
 from typing import cast
 
+from stoker.gateway.pinned import check_pin, client_tls
 from stoker.records import Endpoint
 
 CONNECT_TRIES = 2
 CONNECT_LIMIT_S = 5.0
+# Another box is asked once and for less long: a replica may answer instead, and a cable that was pulled out says nothing.
+BOX_CONNECT_LIMIT_S = 1.0
 LINGER_S = 5.0
 # Engines that keep connections close them after 5 s (uvicorn under vLLM and SGLang). One that is reused well before cannot
 # be closing just then, so no request goes out on a connection of which nobody could say whether it was still read.
@@ -19,7 +22,7 @@ REUSE_LIMIT_S = 2.0
 # Not one by one, nor many at once: each takes 0.1 ms to close, for which streams wait.
 SWEEP_PAUSE_S = 0.02
 WRITE_BUFFER_BYTES = 64 * 1024
-Address = tuple[str, int]
+Address = tuple[str, int, str]  # host, port, and the pin of another box's certificate
 
 
 class EngineConnection(asyncio.Protocol):
@@ -86,7 +89,7 @@ class Pool:
 
     def take(self, endpoint: Endpoint) -> EngineConnection | None:
         """Returns the connection that was used last, if it may still be used."""
-        idle, oldest = self._idle.get((endpoint.host, endpoint.port)), self._loop.time() - REUSE_LIMIT_S
+        idle, oldest = self._idle.get((endpoint.host, endpoint.port, endpoint.pin)), self._loop.time() - REUSE_LIMIT_S
         while idle:
             connection, _ = idle.popitem()
             if connection.idle_since > oldest and connection.is_quiet():
@@ -96,7 +99,9 @@ class Pool:
 
     async def connect(self, endpoint: Endpoint) -> EngineConnection:
         """Opens a connection; raises OSError after a second failure. Nothing was sent, so none is done twice."""
-        address = (endpoint.host, endpoint.port)
+        address = (endpoint.host, endpoint.port, endpoint.pin)
+        if endpoint.box:
+            return await self._open_box(address)
         for _ in range(CONNECT_TRIES - 1):
             try:
                 return await self._open(address)
@@ -106,7 +111,20 @@ class Pool:
 
     async def _open(self, address: Address) -> EngineConnection:
         async with asyncio.timeout(CONNECT_LIMIT_S):
-            return (await self._loop.create_connection(lambda: EngineConnection(address, self), *address))[1]
+            return (await self._loop.create_connection(lambda: EngineConnection(address, self), *address[:2]))[1]
+
+    async def _open_box(self, address: Address) -> EngineConnection:
+        host, port, pin = address
+        async with asyncio.timeout(BOX_CONNECT_LIMIT_S):
+            transport, connection = await self._loop.create_connection(
+                lambda: EngineConnection(address, self), host, port, ssl=client_tls(), server_hostname=host
+            )
+        try:
+            check_pin(transport.get_extra_info("ssl_object"), pin)
+        except OSError:
+            connection.drop()
+            raise
+        return connection
 
     def keep(self, connection: EngineConnection) -> None:
         """Keeps a connection whose reply is whole."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from stoker.gateway.exchange import Exchange
 from stoker.gateway.framing import BrokenFraming, ChunkedBody, OpenBody
@@ -15,11 +16,15 @@ from stoker.gateway.silence import Silence
 from stoker.gateway.stream_end import lacks_its_end
 from stoker.gateway.way import Way
 
+UNSERVED = 421  # Misdirected Request (RFC 9110, 15.5.20): a box says that it sent this to no engine
 INTERIM = frozenset(range(100, 200)) - {SWITCHED}
 
 
 class Relay(asyncio.Protocol):
     """One request under way to an engine: reads the reply's head, and hands the connection to a `Passage` for its body."""
+
+    # Tells that nothing was sent, since the other end cannot be reached; returns whether somebody else was asked instead.
+    on_unreached: Callable[[str], bool] | None = None
 
     def __init__(self, exchange: Exchange, way: Way, pool: Pool, silence: Silence) -> None:
         self._exchange = exchange
@@ -47,7 +52,9 @@ class Relay(asyncio.Protocol):
         try:
             connection = await self._pool.connect(self._endpoint)
         except OSError as problem:
-            self._break(502, "engine_unreachable", f"The engine of {self._endpoint.service} cannot be reached: {problem}.")
+            said = f"cannot be reached: {problem or type(problem).__name__}"
+            if self.on_unreached is None or self._exchange.done or not self.on_unreached(said):
+                self._break(502, "engine_unreachable", f"{self._who()} {said}.")
         else:
             self._ask(connection)
 
@@ -91,9 +98,18 @@ class Relay(asyncio.Protocol):
 
     def end_silent(self) -> None:
         """Ends the request, since the engine was silent for too long."""
-        said = f"The engine of {self._endpoint.service} said nothing for {self._silence.limit_s:g} s"
-        self._break(504, "engine_silent", f"{said} (gateway.engine_silence_limit_s).")
+        said = f"{self._who()} said nothing for {self._silence.limit_s:g} s"
+        self.end_broken(504, "engine_silent", f"{said} (gateway.engine_silence_limit_s).")
+
+    def end_broken(self, status: int, code: str, message: str) -> None:
+        """Ends the request with an error, in the stream where one is under way."""
+        self._break(status, code, message)
         self.abort()
+
+    def _who(self) -> str:
+        endpoint = self._endpoint
+        service = endpoint.service.partition("@")[0]
+        return f"The engine of {service}" + (f" on the box {endpoint.box}" if endpoint.box else "")
 
     # What the connection tells until the reply's body begins, and as long as it is a tunnel.
 
@@ -120,9 +136,9 @@ class Relay(asyncio.Protocol):
         if error is None and self._may_end_so():
             self._exchange.end()
             return
-        name = self._endpoint.service
-        why = f"The engine of {name} broke the connection before its reply was whole; see `stoker logs {name}`."
-        self._break(502, "engine_died", why)
+        name, box = self._endpoint.service.partition("@")[0], self._endpoint.box
+        see = f"`stoker logs {name}" + (f" --on {box}`" if box else "`")
+        self._break(502, "engine_died", f"{self._who()} broke the connection before its reply was whole; see {see}.")
 
     def _may_end_so(self) -> bool:
         """Tells whether the end of its connection ends the reply, which of a stream only its last event tells."""
@@ -134,6 +150,9 @@ class Relay(asyncio.Protocol):
     def _start(self, reply: ReplyHead, data: bytes) -> None:
         if reply.status == SWITCHED and not self._exchange.request.is_websocket:
             raise BrokenFraming("it switched to another protocol, which nobody asked for")
+        if reply.status == UNSERVED and self.on_unreached is not None:
+            self._turn_away()
+            return
         self._reply, connection = reply, self._connection
         if connection is None:
             return
@@ -153,6 +172,16 @@ class Relay(asyncio.Protocol):
         if data or reply.body.done:
             passage.data_received(data)
 
+    def _turn_away(self) -> None:
+        """Takes another box's word that no engine has seen the request: another replica may be asked."""
+        self._silence.forget(self)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.transport.set_protocol(connection)
+            connection.drop()
+        if self.on_unreached is None or not self.on_unreached("serves it no more"):
+            self._break(503, "replica_changed", f"{self._who()} does not serve this any more as it did.")
+
     def _finish(self) -> None:
         self._silence.forget(self)
         reply, connection = self._reply, self._connection
@@ -168,7 +197,7 @@ class Relay(asyncio.Protocol):
             connection.close()
 
     def _end_malformed(self, problem: BrokenFraming) -> None:
-        self._break(502, "engine_malformed", f"The engine of {self._endpoint.service} broke HTTP: {problem}.")
+        self._break(502, "engine_malformed", f"{self._who()} broke HTTP: {problem}.")
         self.abort()
 
     def _break(self, status: int, code: str, message: str) -> None:

@@ -12,9 +12,10 @@ from stoker.errors import StokerError
 from stoker.gateway.admission import Claim, Line, Places, Ticket
 from stoker.gateway.asked import Asked, read_asked, read_realtime
 from stoker.gateway.chain import chain_of
-from stoker.gateway.directory import Directory, Entry, NoSingleModel
+from stoker.gateway.directory import Directory, Entry, NoReplica, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.filtered import filter_exchange
+from stoker.gateway.from_doors import read_from_door, refuse_door, refuse_unreached
 from stoker.gateway.keyring import OWNER, Caller, out_of_paths, out_of_scope
 from stoker.gateway.meter import refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
@@ -51,6 +52,8 @@ class Errand:
         self.asked = asked
         self.begun_at = asyncio.get_running_loop().time()
         self.relay: Relay | None = None
+        self.tried: frozenset[str] = frozenset()  # replicas that could not be reached
+        self.is_from_door = False  # another box's, which knows other replicas
 
 
 class Serving:
@@ -67,6 +70,7 @@ class Serving:
         self._pool, self._silence = Pool(), Silence(config.engine_silence_limit_s)
         self._lines: dict[str, Line] = {}
         self._ways: dict[str, Way] = {}
+        self._box = ""
         self._awaiting: Counter[str] = Counter()
         self._said_tokens: Counter[str] = Counter()
         self._relays: defaultdict[str, set[Relay]] = defaultdict(set)
@@ -95,6 +99,26 @@ class Serving:
         """Returns how many tokens a service's answers said that they have, since this daemon began."""
         return self._said_tokens[service]
 
+    def tokens(self, service: str) -> int:
+        """Returns about how many tokens of a service's requests are in flight or wait."""
+        line = self._lines.get(service)
+        return 0 if line is None else line.tokens
+
+    def name_box(self, name: str) -> None:
+        """Has replies of this box's own services name it, from now on."""
+        self._box = name
+        self._ways.clear()
+
+    def end_all(self, service: str, code: str, message: str) -> None:
+        """Ends all that a service answers, in the stream where one is under way: its box is not heard any more."""
+        for relay in list(self._relays[service]):
+            relay.end_broken(502, code, message)
+
+    def forget(self, service: str) -> None:
+        """Forgets a service that is no more and has nothing under way."""
+        for known in (self._lines, self._ways, self._relays, self._heard_at, self._said_tokens):
+            known.pop(service, None)
+
     def close(self) -> None:
         """Closes the connections that are kept."""
         self._pool.close()
@@ -118,10 +142,19 @@ class Serving:
                 return
         self._refuse_unknown(exchange, caller, offered[0].name, is_service)
 
+    def ask_exactly(self, exchange: Exchange, caller: Caller, service: str, plan_id: str) -> None:
+        """Sends a request of another box's door to the service that it names, if that is READY by that very plan."""
+        found = read_from_door(exchange, self._directory, service, plan_id)
+        if found is None:
+            return
+        errand = Errand(exchange, caller, *found)
+        errand.is_from_door = True
+        self._admit(errand)
+
     def _find_model(self, name: str) -> Entry | None:
         try:
             return self._directory.find(name)
-        except NoSingleModel:
+        except (NoReplica, NoSingleModel):
             return None
 
     def _refuse_unknown(self, exchange: Exchange, caller: Caller, name: str, is_service: bool) -> None:
@@ -221,26 +254,50 @@ class Serving:
         if exchange.done:
             return
         entry = errand.entry = self._now(errand.entry)  # the wait may have been long
-        if entry.endpoint is None:
+        if entry.endpoint is None and errand.is_from_door:
+            refuse_door(exchange, f"`{entry.model}` is {entry.state} since this request waited.")
+        elif entry.endpoint is None:
             refuse_unready(exchange, self._directory, entry)
         else:
             self._send(errand, entry.endpoint)
 
     def _send(self, errand: Errand, endpoint: Endpoint) -> None:
-        way = self._way_to(endpoint)
+        way, said_before = self._way_to(endpoint), len(errand.exchange.extra)
         errand.exchange.extra += way.identity  # first: what a filter refuses has them too
         carried = self._change(errand, way) if errand.entry.filters or errand.entry.alias_of else errand.exchange
         if carried is None:
             return
         errand.relay = relay = Relay(carried, way, self._pool, self._silence)
+        exchange = errand.exchange
+        if endpoint.box:
+            relay.on_unreached = partial(self._reroute, errand, said_before)
+        elif errand.is_from_door:
+            relay.on_unreached = partial(refuse_unreached, exchange)
         self._relays[endpoint.service].add(relay)
         if not relay.begin():
             self._spawn(relay.run(), carried)
 
+    def _reroute(self, errand: Errand, said_before: int, why: str) -> bool:
+        """Asks another replica of the same model, revision and plan, since the first one's box was sent nothing."""
+        exchange, entry = errand.exchange, errand.entry
+        errand.tried |= {entry.service}
+        other = self._directory.find_another(entry, errand.tried)
+        if errand.relay is not None:
+            self._relays[entry.service].discard(errand.relay)
+        if other is None:
+            return False
+        del exchange.extra[said_before:]
+        exchange.extra.append((b"x-stoker-rerouted", f"{entry.box} {why}".encode("ascii", "replace")))
+        errand.entry, errand.relay = other._replace(model=entry.model, alias_of=entry.alias_of), None
+        if exchange.usage is not None:
+            exchange.usage.service = other.service
+        self._line_up(errand)
+        return True
+
     def _way_to(self, endpoint: Endpoint) -> Way:
         way = self._ways.get(endpoint.service)
         if way is None or way.endpoint is not endpoint:
-            way = self._ways[endpoint.service] = Way(endpoint, endpoint.key or self._engine_key)
+            way = self._ways[endpoint.service] = Way(endpoint, endpoint.key or self._engine_key, self._box)
         return way
 
     def _change(self, errand: Errand, way: Way) -> Exchange | None:
@@ -262,7 +319,8 @@ class Serving:
         service, passage = errand.entry.service, relay.passage
         self._relays[service].discard(relay)
         self._heard_at[service] = max(self._heard_at[service], relay.heard_at())
-        relay.passage = None  # which knows the relay: neither would go before the collector of cycles comes round
+        # These know the relay, or who has it: none of them would go before the collector of cycles comes round.
+        relay.passage = relay.on_unreached = None
         if passage is None:
             return
         opening, tail = passage.opening, passage.tail

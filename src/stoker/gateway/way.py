@@ -1,4 +1,4 @@
-"""The way to an engine: what every request to it begins with, and what every reply from it says."""
+"""The way to an engine, or to another box's: what every request to it begins with, and what every reply from it says."""
 
 from __future__ import annotations
 
@@ -15,18 +15,23 @@ USUAL = ([b"keep-alive"], [b"close"])
 
 
 class Way:
-    """To one endpoint; made once for many requests. `key` is shown to the engine."""
+    """To one endpoint; made once for many requests. `key` is shown to the engine; `box` is this one's name."""
 
-    def __init__(self, endpoint: Endpoint, key: str) -> None:
+    def __init__(self, endpoint: Endpoint, key: str, box: str = "") -> None:
         self.endpoint = endpoint
+        service, box = endpoint.service.partition("@")[0], endpoint.box or box
+        # The other box answers for exactly this service and plan, or refuses.
+        self._prefix = f"/box/{service}/{endpoint.plan_id}".encode() if endpoint.box else b""
         self._shown = b"host: %s:%d\r\nauthorization: Bearer %s\r\n" % (endpoint.host.encode(), endpoint.port, key.encode())
         self._connection = [(b"connection", b"keep-alive" if endpoint.reuses_connections else b"close")]
         self.identity: Headers = [
-            (b"x-stoker-service", endpoint.service.encode()),
+            (b"x-stoker-service", service.encode()),
             (b"x-stoker-model", endpoint.model.encode()),
             (b"x-stoker-revision", endpoint.revision.encode()),
             (b"x-stoker-plan", endpoint.plan_id.encode()),
         ]
+        self.identity += [(b"x-stoker-box", box.encode())] if box else []
+        self.identity += [(b"x-stoker-filters", endpoint.changes.encode())] if endpoint.changes else []
 
     def render_head(self, request: Request, request_id: bytes) -> bytes:
         """Returns the head of a request as the engine gets it."""
@@ -37,7 +42,8 @@ class Way:
             kept.append((b"x-request-id", request_id))
         if request.body or request.method not in WITHOUT_BODY:
             kept.append((b"content-length", b"%d" % len(request.body)))
-        first = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), request.target or request.path.encode())
+        target = self._prefix + (request.target or request.path.encode())
+        first = b"%s %s HTTP/1.1\r\n" % (request.method.encode(), target)
         return b"".join((first, self._shown, render_lines(kept), b"\r\n"))
 
 

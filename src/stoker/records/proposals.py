@@ -32,7 +32,7 @@ class Proposal(Record, frozen=True):
 
 
 class Audited(Record, frozen=True):
-    """One line of the record of what was done unasked: `at` in seconds since the epoch, `who` an agent's client, or `watch.act`."""
+    """One line of the record of acts: `at` in seconds since the epoch, `who` as a client calls itself, or `watch.act`."""
 
     at: float
     who: str

@@ -130,6 +130,8 @@ class Endpoint(Record, frozen=True):
     """Where an engine answers, and for whom; `key` is what it asks for where that is not Stoker's own.
 
     `reuses_connections`: a connection may be kept for a next request, which costs this engine nothing.
+    `box`: it is a service of another box, which is asked over TLS; `pin` is the SHA-256 of that box's certificate, and
+    `changes` what the box says that it changes in requests and replies.
     """
 
     service: str
@@ -140,3 +142,6 @@ class Endpoint(Record, frozen=True):
     port: int
     key: str | None = None
     reuses_connections: bool = True
+    box: str = ""
+    pin: str = ""
+    changes: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from stoker.records.base import Record
+from stoker.records.boxes import BoxesView
 from stoker.records.door import DoorView
 from stoker.records.service import State
 from stoker.records.workflow import IdleView, RunningView
@@ -82,3 +83,4 @@ class StatusView(Record, frozen=True):
     idle: IdleView | None = None
     run: RunningView | None = None
     doors: tuple[DoorView, ...] = ()
+    boxes: BoxesView | None = None

@@ -17,6 +17,7 @@ from stoker.gateway.asgi import App
 from stoker.gateway.refusals import BAD_REQUEST, error_body
 from stoker.records import AdoptView, AdoptWish, ServiceView, StatusView, SwitchView, Wish
 from stoker.web.agents import agents_route
+from stoker.web.boxes import box_offers
 from stoker.web.dashboard import dashboard_offers
 from stoker.web.fixes import fix_offers
 from stoker.web.keys import key_offers
@@ -70,6 +71,7 @@ def make_app(control: Control) -> App:
         Offer("GET", "/api/switch", await_switch, "Wait for the steps of a switch.", SwitchView, asks=SWITCH_ASKS),
         *service_offers(control),
         *key_offers(control),
+        *box_offers(control),
         *watch_offers(control),
         *dashboard_offers(control),
         *looking_offers(control),

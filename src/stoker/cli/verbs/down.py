@@ -19,14 +19,16 @@ Example:
   stoker down
   stoker down demo
   stoker down demo --forget    it is not listed any more
+  stoker down demo --on spark-b
 """
 
 
 @click.command(help=HELP, short_help="Stop a service, or all of them and the daemon.")
 @click.argument("service", required=False)
 @click.option("--forget", is_flag=True, help="Drop the service from the list too; no file of its model is touched.")
+@click.option("--on", "box", help="A linked box, instead of this one; name the service.")
 @click.option("--json", "as_json", is_flag=True, help="Print the stopped services as JSON.")
-def down(service: str | None, forget: bool, as_json: bool) -> None:
+def down(service: str | None, forget: bool, box: str | None, as_json: bool) -> None:
     """Stops services, one after the other."""
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
@@ -34,6 +36,9 @@ def down(service: str | None, forget: bool, as_json: bool) -> None:
     from stoker.flows.down import end_unattended
 
     paths = find_paths()
+    if box is not None:
+        _stop_there(paths, box, service, forget, as_json)
+        return
     daemon = find_daemon(paths)
     if daemon is not None:
         _stop(paths, daemon, service, forget, as_json)
@@ -46,6 +51,16 @@ def down(service: str | None, forget: bool, as_json: bool) -> None:
 
 
 COMMAND = down
+
+
+def _stop_there(paths: Paths, box: str, service: str | None, forget: bool, as_json: bool) -> None:
+    """Stops one service of another box."""
+    from stoker.errors import WrongUse
+    from stoker.flows.boxes.linked import find_linked
+
+    if service is None or forget:
+        raise WrongUse("another box is asked to stop one service, by its name", next_step=f"stoker down SERVICE --on {box}")
+    _stop(paths, find_linked(paths, box, act=True), service, False, as_json)
 
 
 def _stop(paths: Paths, daemon: Daemon, service: str | None, forget: bool, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import click
 from stoker.cli.kinds import names, tokens
 
 if TYPE_CHECKING:
+    from stoker.config import Paths
     from stoker.records import Wish
 
 HELP = """Show how a model would be served: every flag with who chose it, the memory it takes, and what is known to go wrong.
@@ -21,6 +22,7 @@ Example:
   stoker plan ~/models/mistral-small-4-nvfp4 --draft ~/models/mistral-small-4-eagle --explain
   stoker plan coder --on gb10-64 --context 32768
   stoker plan coder --render docker
+  stoker plan coder --on spark-b             how a linked box runs its service of that name
   stoker plan coder --boxes a,b
 
 Over several boxes (--boxes, or `boxes` of the service) it shows sharing the model, a pipeline, a copy on each and one box
@@ -35,7 +37,7 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 
 @click.command(help=HELP, short_help="Show the flags for a model, and why each.")
 @click.argument("target", required=False)
-@click.option("--on", "box", help="this (unless said), gb10, gb10-64, h200, pc, or a file.")
+@click.option("--on", "box", help="this (unless said), gb10, gb10-64, h200, pc, a file, or a linked box.")
 @click.option(
     "--boxes", type=names, help="Spread it over these, the head first: this, a name, or a file of `stoker facts --json`."
 )
@@ -75,6 +77,9 @@ def plan(
     from stoker.plan.report import report_without_secrets
 
     paths = find_paths()
+    if target is not None and box is not None and _is_linked(paths, box):
+        _show_there(paths, box, target, as_json)
+        return
     wish = with_options(find_wish(target, read_config(paths.config)), options)
     if options.get("boxes") and box is not None:
         raise WrongUse("--on names one machine, and --boxes several", next_step="leave one of the two out")
@@ -113,3 +118,23 @@ def _plan_spread(wish: Wish, explain: bool, render: str | None, as_json: bool) -
 
 
 COMMAND = plan
+
+
+def _is_linked(paths: Paths, box: str) -> bool:
+    from stoker.flows.boxes.link_file import read_links
+
+    return any(one.name == box for one in read_links(paths.links_file).boxes)
+
+
+def _show_there(paths: Paths, box: str, service: str, as_json: bool) -> None:
+    """Shows the plan by which another box runs a service."""
+    from stoker.cli.show import say_json, table
+    from stoker.flows.boxes.linked import find_linked
+
+    found = find_linked(paths, box, act=True).plan_of(service)
+    if as_json:
+        say_json(found)
+        return
+    click.echo(f"{service} on {box}: {found.model} by the plan {found.plan_id}, revision {found.revision}\n")
+    rows = [(one.name, str(one.value), one.because) for one in found.settings]
+    click.echo(table(("setting", "value", "because"), rows))

@@ -15,13 +15,15 @@ TARGET is what `stoker up` takes.
 Example:
   stoker switch coder
   stoker switch voxtral --json
+  stoker switch coder --on spark-b    a service of that box's stoker.toml
 """
 
 
 @click.command(help=HELP, short_help="Stop what is in the way, then serve; roll back if that fails.")
 @click.argument("target")
+@click.option("--on", "box", help="A linked box, instead of this one.")
 @click.option("--json", "as_json", is_flag=True, help="Print how the switch ended as JSON.")
-def switch(target: str, as_json: bool) -> None:
+def switch(target: str, box: str | None, as_json: bool) -> None:
     """Begins the switch and shows its steps."""
     from stoker.cli.switch_text import show_switch
     from stoker.config import find_paths, read_config
@@ -29,6 +31,12 @@ def switch(target: str, as_json: bool) -> None:
     from stoker.flows.up import ensure_daemon
 
     paths = find_paths()
+    if box is not None:
+        from stoker.flows.boxes.linked import find_linked
+
+        there = find_linked(paths, box, act=True)
+        show_switch(there, there.switch_to(target), as_json)
+        return
     wish = find_wish(target, read_config(paths.config))
     daemon = ensure_daemon(paths)
     show_switch(daemon, daemon.switch(wish), as_json)

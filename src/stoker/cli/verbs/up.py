@@ -12,7 +12,7 @@ from stoker.cli.kinds import tokens
 if TYPE_CHECKING:
     from stoker.config import Paths
     from stoker.flows.client import Daemon
-    from stoker.records import ServiceView, Wish
+    from stoker.records import ServiceView
 
 HELP = """Serve a model, and wait until it has really answered.
 
@@ -25,6 +25,7 @@ Example:
   stoker up
   stoker up ~/models/qwen3-8b-q4_k_m.gguf --context 8192
   stoker up demo --speculation draft
+  stoker up coder --on spark-b    a service of that box's stoker.toml
 """
 
 SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
@@ -32,6 +33,7 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 
 @click.command(help=HELP, short_help="Serve a model: the demo, a service, a file or a folder.")
 @click.argument("target", required=False)
+@click.option("--on", "box", help="A linked box, instead of this one; TARGET is one of its services.")
 @click.option("--name", help="The service's name; else it is made from the file's.")
 @click.option("--served-name", help="The name by which clients ask for the model; else the service's.")
 @click.option("--engine", help="llamacpp, sglang or vllm; else the plan chooses.")
@@ -46,7 +48,7 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 @click.option("--draft-tokens", type=click.IntRange(1, 64), help="Tokens drafted a step.")
 @click.option("--reasoning", type=click.Choice(["auto", "on", "off"]), help="Whether the model thinks when not told.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service as JSON once it is READY.")
-def up(target: str | None, as_json: bool, **options: object) -> None:
+def up(target: str | None, box: str | None, as_json: bool, **options: object) -> None:
     """Starts a daemon where needed, then the service, then asks it a question."""
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
@@ -54,10 +56,13 @@ def up(target: str | None, as_json: bool, **options: object) -> None:
     from stoker.flows.up import check_ready, ensure_daemon
 
     paths = find_paths()
+    if box is not None:
+        _up_there(paths, box, target, as_json, options)
+        return
     wish = with_options(find_wish(target, read_config(paths.config)), options)
     daemon = ensure_daemon(paths)
     _warn_of_other_version(daemon)
-    view = _follow(daemon, wish, quiet=as_json)
+    view = _follow(daemon, daemon.up(wish), quiet=as_json)
     check_ready(view, daemon.tail(view.name, 12))
     if as_json:
         say_json(view)
@@ -79,12 +84,32 @@ def _warn_of_other_version(daemon: Daemon) -> None:
         click.echo(click.style(text, fg="yellow"), err=True)
 
 
-def _follow(daemon: Daemon, wish: Wish, quiet: bool) -> ServiceView:
+def _up_there(paths: Paths, box: str, target: str | None, as_json: bool, options: dict[str, object]) -> None:
+    """Has another box start a service of its own."""
+    from stoker.cli.show import say_json
+    from stoker.errors import WrongUse
+    from stoker.flows.boxes.linked import find_linked
+    from stoker.flows.up import check_ready
+
+    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+    if target is None or given:
+        raise WrongUse(
+            f"`up --on {box}` starts a service of that box's stoker.toml, as it is written there",
+            why=f"{', '.join(given)} would change it" if given else "none was named",
+            next_step=f"stoker up SERVICE --on {box}",
+        )  # fmt: skip
+    daemon = find_linked(paths, box, act=True)
+    view = _follow(daemon, daemon.start(target), quiet=as_json)
+    check_ready(view, daemon.tail(view.name, 12))
+    if as_json:
+        say_json(view)
+
+
+def _follow(daemon: Daemon, view: ServiceView, quiet: bool) -> ServiceView:
     """Shows each state the service passes through, and returns the last."""
     from stoker.cli.show import change as describe
     from stoker.flows.up import follow
 
-    view = daemon.up(wish)
     for change in follow(daemon, view):
         if not quiet:
             click.echo(describe(change, is_step=change is not view and change.state is view.state))

@@ -1,0 +1,1 @@
+"""Several boxes behind one door: joining, following and choosing."""
