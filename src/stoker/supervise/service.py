@@ -177,8 +177,8 @@ class ServiceOwner:
         """Returns once everything that was asked for until now has had its effect on the state."""
         await self._inbox.join()
 
-    async def await_change(self, limit_s: float) -> None:
-        """Returns at the next change of state or step of its gate, or when the limit is over."""
+    async def await_change(self, limit_s: float | None) -> None:
+        """Returns at the next change of state or step of its gate, or when the limit is over, if there is one."""
         changed = self._changed
         try:
             async with asyncio.timeout(limit_s):
