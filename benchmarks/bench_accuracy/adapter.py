@@ -8,7 +8,6 @@ It is the command itself, in this process: what it takes to start and to measure
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
@@ -16,6 +15,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import click
 
 MEANS = {
     "ttft_ms": ("ttft_s", 1e3),
@@ -28,22 +29,35 @@ MEANS = {
 }
 
 
-def main() -> None:
+NUMBER = click.IntRange(min=1)
+
+
+@click.command()  # what the command itself is made with: another parser's import would count as its start-up
+@click.option("--base-url", required=True)
+@click.option("--model", required=True)
+@click.option("--prompt-tokens", type=NUMBER, required=True)
+@click.option("--tokens", type=NUMBER, required=True)
+@click.option("--concurrency", type=NUMBER, required=True)
+@click.option("--requests", type=NUMBER, required=True)
+@click.option("--tokenizer", help="Taken and not needed: the server's own count is used.")
+@click.argument("out", type=click.Path(path_type=Path))
+def main(
+    base_url: str,
+    model: str,
+    prompt_tokens: int,
+    tokens: int,
+    concurrency: int,
+    requests: int,
+    tokenizer: str | None,
+    out: Path,
+) -> None:
     """Measures once, and writes the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    for name in ("--base-url", "--model"):
-        parser.add_argument(name, required=True)
-    for name in ("--prompt-tokens", "--tokens", "--concurrency", "--requests"):
-        parser.add_argument(name, type=int, required=True)
-    parser.add_argument("--tokenizer", help="taken and not needed: the server's own count is used")
-    parser.add_argument("out", type=Path)
-    asked = parser.parse_args()
+    del tokenizer
     run = run_stoker(
-        "bench", "--url", asked.base_url, "--model", asked.model, "--pp", str(asked.prompt_tokens),
-        "--tg", str(asked.tokens), "--concurrency", str(asked.concurrency),
-        "--runs", str(max(1, asked.requests // asked.concurrency)), "--json",
+        "bench", "--url", base_url, "--model", model, "--pp", str(prompt_tokens), "--tg", str(tokens),
+        "--concurrency", str(concurrency), "--runs", str(max(1, requests // concurrency)), "--json",
     )  # fmt: skip
-    asked.out.write_text(json.dumps({"tps_kind": "decode", **means_of(run["cells"][0])}))
+    out.write_text(json.dumps({"tps_kind": "decode", **means_of(run["cells"][0])}))
 
 
 def run_stoker(*words: str) -> Any:

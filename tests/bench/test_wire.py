@@ -13,7 +13,7 @@ from bad_endpoint import EVENT, STREAM_HEAD, bad_endpoint, chunk, make_certifica
 from stoker.bench.asking import Asker
 from stoker.bench.exchange import Exchange
 from stoker.bench.origin import Origin
-from stoker.bench.stamps import ask_for_stamps, read_stamped, wall_offset_ns
+from stoker.bench.stamps import ask_for_stamps, read_event, read_stamped, wall_offset_ns
 
 
 def asked(url: str, limit_s: float = 5.0) -> Exchange:
@@ -40,6 +40,43 @@ def test_the_stamp_is_when_it_came_and_not_when_it_was_read() -> None:
     assert read.data == b"token"
     assert read.lag_s is not None
     assert begun_s <= read.at_s < late_s
+
+
+def test_what_one_read_would_bring_of_two_writes_has_two_stamps() -> None:
+    token, end = b"data: token\n\n", b"data: end\n\n"
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as reader:
+        writer, _ = server.accept()
+        writer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # As after a connection's first exchanges: what was acknowledged already, the kernel joins with what follows.
+        reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+        reader.settimeout(5.0)
+        assert ask_for_stamps(reader)
+        begun_s = time.perf_counter()
+        with writer:
+            writer.sendall(token)
+            reader.recv(1, socket.MSG_PEEK)  # returns once it is there
+            between_s = time.perf_counter()
+            writer.sendall(end)
+            while len(reader.recv(100, socket.MSG_PEEK)) < len(token + end):
+                pass
+            offset_ns = wall_offset_ns()
+            reads = [read_event(reader, offset_ns, begun_s) for _ in range(2)]
+        closing = read_event(reader, offset_ns, begun_s)
+    assert [read.data for read in reads] == [token, end]
+    assert begun_s <= reads[0].at_s < between_s < reads[1].at_s
+    assert closing.data == b""
+
+
+def test_what_came_at_once_stays_together_and_an_unfinished_event_is_read_too() -> None:
+    sent = b"data: one\n\ndata: two\n\ndata: thr"
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as reader:
+        writer, _ = server.accept()
+        ask_for_stamps(reader)
+        with writer:
+            writer.sendall(sent)
+            reader.recv(1, socket.MSG_PEEK)
+            read = read_event(reader, wall_offset_ns(), 0.0)
+    assert read.data == sent
 
 
 def test_a_stamp_of_a_clock_that_was_set_is_not_believed() -> None:

@@ -8,7 +8,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from stoker.bench.origin import Origin
-from stoker.bench.stamps import Read, ask_for_stamps, read_stamped
+from stoker.bench.stamps import Read, ask_for_stamps, read_event, read_stamped
 
 if TYPE_CHECKING:
     from stoker.bench.tls import Tls
@@ -32,6 +32,7 @@ class Line:
         self._offset_ns = offset_ns
         self._unsent = memoryview(b"")
         self._tls = _make_tls(origin)
+        self._read = read_event if self._tls is None else read_stamped  # within TLS nobody sees where an event ends
         problem = self.socket.connect_ex(origin.address)
         if problem not in (0, errno.EINPROGRESS):
             raise OSError(problem, errno.errorcode.get(problem, ""))
@@ -87,7 +88,7 @@ class Line:
     def receive(self, not_before_s: float) -> Read | None:
         """Returns what came, empty at the end; None where there is nothing to see yet. Raises OSError."""
         try:
-            read = read_stamped(self.socket, self._offset_ns, not_before_s)
+            read = self._read(self.socket, self._offset_ns, not_before_s)
         except BlockingIOError:
             return None
         if self._tls is None or not read.data:

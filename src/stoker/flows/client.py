@@ -1,14 +1,14 @@
 """Talks to the daemon from the command line, over its control API.
 
-http.client and not httpx: its import costs a fifth of the time, and `stoker status` has 150 ms for everything.
+http.client and not httpx: its import costs a fifth of the time, and `stoker status` has 150 ms for everything. The first
+call imports it: `stoker bench` of an address makes none.
 """
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -39,6 +39,10 @@ from stoker.records.boxes import BoxesView, BoxView, BoxWish, CodeWish, JoinCode
 from stoker.records.fixing import FixAsked, FixTried, FixView
 from stoker.records.watching import Silence, WatchView
 
+if TYPE_CHECKING:
+    import http.client
+
+OK = 200
 CALL_LIMIT_S = 60.0
 QUICK_LIMIT_S = 5.0
 PLAN_LIMIT_S = 180.0  # an engine that is asked for its flags loads torch first: 20 s on two cores, 120 are given to it
@@ -207,31 +211,35 @@ class Daemon:
         """Tells whether the daemon answers at all."""
         try:
             with self._open("GET", "/health", None, QUICK_LIMIT_S) as reply:
-                return reply.status == http.client.OK
+                return reply.status == OK
         except StokerError:
             return False
 
     def stream(self, method: str, path: str, body: object) -> Iterator[bytes]:
         """Yields the lines of a streamed reply; raises StokerError where the reply is an error."""
         with self._open(method, path, body, STREAM_LIMIT_S) as reply:
-            if reply.status != http.client.OK:
+            if reply.status != OK:
                 raise _refusal(reply.status, reply.read())
             yield from reply
 
     def _call(self, method: str, path: str, body: object, kind: type[T], limit_s: float = CALL_LIMIT_S) -> T:
         with self._open(method, path, body, limit_s) as reply:
             raw = reply.read()
-        if reply.status != http.client.OK:
+        if reply.status != OK:
             raise _refusal(reply.status, raw)
         return msgspec.json.decode(raw, type=kind)
 
     def _connection(self, limit_s: float) -> http.client.HTTPConnection:
+        import http.client
+
         return http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=limit_s)
 
     @contextlib.contextmanager
     def _open(
         self, method: str, path: str, body: object, limit_s: float = CALL_LIMIT_S
     ) -> Iterator[http.client.HTTPResponse]:
+        import http.client
+
         connection = self._connection(limit_s)
         key = self.key if path.startswith("/v1/") else self._control_key
         headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
