@@ -47,7 +47,8 @@ def view_service(paths: Paths, service: str | None, measure: bool = False) -> Ti
     last, *earlier = read_starts(paths.database, service or known[0], most=2)
     plan = _plan_of(paths, last)
     disk_bytes_per_s = _disk_rate(plan) if measure else None
-    facts = _log_facts(last.timeline) | (launch_facts(paths, plan) if plan else {})
+    # A plan over several boxes is shown, and not started.
+    facts = {**_log_facts(last.timeline), "nodes": 1} | (launch_facts(paths, plan) if plan else {})
     before = earlier[0].timeline if earlier else None
     return make_view(last.timeline, before, facts, launch_known=plan is not None, disk_bytes_per_s=disk_bytes_per_s)
 
