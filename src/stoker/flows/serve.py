@@ -97,9 +97,7 @@ def serve(paths: Paths, make_app: Callable[[Control], App], announce: Announce) 
 
 async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App], announce: Announce) -> None:
     prepare_records()
-    store = ServiceStore(paths.database)
-    timelines, switches = TimelineStore(paths.database), SwitchStore(paths.database)
-    verifications = VerificationStore(paths.database)
+    store, timelines, switches, verifications = stores = _open_stores(paths.database)
     history, menu = History(timelines), Menu(paths.config, config)
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
     check_exposure(config.gateway.host, {paths.key_file: keys.client, paths.control_key_file: keys.control})
@@ -111,7 +109,8 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     metrics = GatewayMetrics(supervisor.views, __version__, exporter.prepare, exporter.pass_on)
     metrics.registry.register(exporter)
     recorder = Recorder(lambda: UsageStore(paths.usage_database, config.gateway.usage_days, config.gateway.usage_rows))
-    keyring, meter = Keyring(keys.client, keys.control), Meter(lambda record, left: note(record, left), metrics.registry)
+    keyring, paces = Keyring(keys.client, keys.control), Paces()
+    meter = Meter(lambda record, left: _note(recorder, watching, paces, record, left), metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
     fleet = Fleet(paths, name_of(config), menu.remote_limits(), lambda: door.serving)
     ring = LinkRing()
@@ -126,16 +125,6 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         Notices(config.watch), partial(Canaries, paths, config.watch, supervisor, tools, prober),
     )  # fmt: skip
     metrics.registry.register(watching)
-
-    paces = Paces()
-
-    def note(record: UsageRecord, left: bool) -> None:
-        recorder.note(record)
-        if record.service is not None and "@" in record.service:
-            return  # another box's, which watches its own
-        watching.note(record, left)
-        paces.note(record)
-
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
     on_demand = OnDemand(menu, way)
     here, app = Directory(supervisor.owners, menu, on_demand, history), make_app(control)
@@ -155,10 +144,20 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         await prober.close()
         exporter.close()
         recorder.close()
-        timelines.close()
-        verifications.close()
-        switches.close()
-        store.close()
+        for one in reversed(stores):
+            one.close()
+
+
+def _open_stores(file: Path) -> tuple[ServiceStore, TimelineStore, SwitchStore, VerificationStore]:
+    return ServiceStore(file), TimelineStore(file), SwitchStore(file), VerificationStore(file)
+
+
+def _note(recorder: Recorder, watching: Watching, paces: Paces, record: UsageRecord, left: bool) -> None:
+    recorder.note(record)
+    if record.service is not None and "@" in record.service:
+        return  # another box's, which watches its own
+    watching.note(record, left)
+    paces.note(record)
 
 
 def _make_tools(
