@@ -23,6 +23,7 @@ GPUS: dict[str, Facts] = {
     "L40": {"sm": "8.9", "unified": False},
     "L40S": {"sm": "8.9", "unified": False},
 }
+PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}  # as images call them, and as the kernel does
 MODEL_FLAGS = ("model", "model_tag", "model_path")
 VALUE = re.compile(r"(\w+)=('(?:[^'\\]|\\.)*'|[\w.+-]+)")
 
@@ -97,6 +98,16 @@ def _hardware(clues: Mapping[str, Hit]) -> Facts:
         facts["sm"] = hit.found["sm"] or "12.1"
     if hit := clues.get("gpu"):
         facts |= GPUS[hit.found[1]]
+    return facts | _processors(clues)
+
+
+def _processors(clues: Mapping[str, Hit]) -> Facts:
+    """Docker and podman name the machine's processor and the image's, or say that the image has none for the machine."""
+    facts: Facts = {}
+    for name in ("manifest", "platforms"):
+        if hit := clues.get(name):
+            host, image = hit.found["host"], hit.found.groupdict().get("image", "another")
+            facts |= {"arch": PROCESSORS.get(host, host), "image_arch": PROCESSORS.get(image, image)}
     return facts
 
 
