@@ -32,7 +32,8 @@ CLUES = {
     "gpu": r"\bNVIDIA[ _-]+(GB10|GB200|B200|H200|H100|A100|L40S?)\b",
     "sm": r"(?:cuda|compute) capability (?P<sm>\d+\.\d)\b|(?:ptxas|target|scatter).*\bsm_?(?P<digits>121)[af]?\b",
     "arch": r"\b(aarch64|x86_64)-linux-gnu",
-    "platforms": r"platform \(linux/(?P<image>\w+)[^)]*\) does not match the (?:detected host|expected) platform \(linux/(?P<host>\w+)",
+    "platforms": r"platform \(linux/(?P<image>\w+)[^)]*\) does not match the (?:detected host|expected) platform"
+    r" \(linux/(?P<host>\w+)",
     "manifest": r"no matching manifest for linux/(?P<host>\w+)",
     "architecture": r"Resolved architecture: (\w+)|general\.architecture\s+str\s+= (\w+)",
     "model": r"Starting to load model (\S+?)\.\.\.|load_model: loading model '([^']+)'",
