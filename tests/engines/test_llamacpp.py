@@ -171,7 +171,7 @@ def told_of(lines: list[str]) -> str:
         (write_other_file, "(certain; rule gguf-not-one)"),
         (write_martian, "(certain; rule gguf-architecture-unknown)"),
         (write_without_shape, "key not found in model: llama.embedding_length"),
-        (rename_a_tensor, "check_tensor_dims: tensor 'blk.0.attn_q.weight' not found"),
+        (rename_a_tensor, "(certain; rule gguf-tensors-do-not-fit)"),
         (repeat_a_token, "id_to_token.size()"),
         (lambda file: None, "(certain; rule gguf-no-such-file)"),
     ],
