@@ -8,12 +8,12 @@ from typing import Any
 from browser import Page
 from home import Home, wait_for
 
-ENTER, TAB = 13, 9
+BACKSPACE, ENTER, TAB = 8, 13, 9
 
 
-def sees(page: Page, what: str, script: str) -> Any:
+def sees(page: Page, what: str, script: str, limit_s: float = 60.0) -> Any:
     """Waits until a script says something that is not false."""
-    return wait_for(what, lambda: page.run(f"(() => {script})()"), 60)
+    return wait_for(what, lambda: page.run(f"(() => {script})()"), limit_s)
 
 
 def reads(page: Page, what: str) -> str:

@@ -164,6 +164,11 @@ class Paths(Record, frozen=True):
         return self.state / "sessions.json"
 
     @property
+    def fix_file(self) -> Path:
+        """The fix that is tried, with what stoker.toml is to say, mode 0600."""
+        return self.state / "fix.json"
+
+    @property
     def links_file(self) -> Path:
         """The links to other boxes with their keys, and the digests of the doors that may come here, mode 0600."""
         return self.state / "links.json"

@@ -215,6 +215,11 @@ def test_a_restart_that_fails_to_load_counts_too() -> None:
     assert (service.state, len(service.restarts)) == (State.BACKOFF, 2)
 
 
+def test_restarts_are_recent_until_the_window_is_over() -> None:
+    service = msgspec.structs.replace(READY, restarts=(100.0, 150.0))
+    assert [len(m.recent_restarts(service, at, window_s=100.0)) for at in (151.0, 200.0, 250.0)] == [2, 1, 0]
+
+
 def test_no_restarts_at_all_may_be_asked_for() -> None:
     after, _ = step(READY, m.Exited(20.0, "it ended", launch=READY.launch), Policy(restarts=0))
     assert after.then is State.FAILED

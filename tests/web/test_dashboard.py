@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from browser import CHROMIUM, Page, chromium
-from dashboard_page import ENTER, TAB, await_state, is_clean, log_in, reads, sees, visit
+from dashboard_page import BACKSPACE, ENTER, TAB, await_state, is_clean, log_in, reads, sees, visit
 from home import Home
 from page_client import Browser
 from stoker.records import GIB, State
@@ -107,6 +107,29 @@ def test_what_models_and_logs_say_is_text(home: Home, page: Page) -> None:
     page.press("Enter", ENTER)
     sees(page, "the answer", f"document.querySelector('.answer')?.textContent.startsWith({json.dumps(EVIL)})")
     assert page.run("document.querySelectorAll('main script, main img, main b').length") == 0
+    assert is_clean(page, home)
+
+
+def test_a_log_is_searched_as_it_is_typed(home: Home, page: Page) -> None:
+    home.add_fake("odd", prints=EVIL)
+    home.run("up", "odd")
+    log_in(page, home)
+    visit(page, "#/service/odd/logs")
+    sees(page, "the log", "document.querySelector('.log')?.textContent.includes('<script>')")
+    page.click("#search")
+    page.type("ONERROR=")  # letters of either case mean the same
+    sees(page, "what is found", "document.querySelector('.tab [role=status]').textContent.startsWith('1 in ')")
+    assert reads(page, ".log").endswith(EVIL)
+    assert "\n" not in reads(page, ".log")
+    page.type("nowhere")
+    sees(page, "that there is none", "document.querySelector('.tab [role=status]').textContent.startsWith('0 in ')")
+    assert reads(page, ".log") == ""
+    page.run("document.querySelector('#search').select()")
+    page.press("Backspace", BACKSPACE)
+    sees(
+        page, "that it is followed again", "document.querySelector('.tab [role=status]').textContent.startsWith('the last ')"
+    )
+    assert EVIL in reads(page, ".log")
     assert is_clean(page, home)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from browser import CHROMIUM, Page, chromium
-from dashboard_page import ENTER, is_clean, log_in, reads, sees, visit
+from dashboard_page import ENTER, await_state, is_clean, log_in, reads, sees, visit
 from home import Home, wait_for
 from stoker.config import demo_model
 from stoker.records import GIB, MIB, State
@@ -22,6 +22,7 @@ from stoker.records import GIB, MIB, State
 pytestmark = pytest.mark.elsewhere(bool(CHROMIUM), "Chromium")
 TABLE = '[service.{name}]\nmodel = "{model}"\ngroup = "{group}"\ngate = []\nreasoning = "off"\n'
 WATCH = "[watch]\nevery_s = 1.0\n"
+RESOLVED_S = 120.0
 
 
 def of(service: str, what: str = "") -> str:
@@ -113,6 +114,24 @@ def test_an_alert_appears_and_is_gone_with_what_it_was_about(stage: Home, page: 
     sees(page, "no alert", f"document.querySelector({of('frail', '.alerts')!r}).textContent === ''")
     assert reads(page, of("frail", ".state")) == "NOT STARTED"
     assert is_clean(page, stage)
+
+
+def test_an_alert_that_is_over_leaves_the_page_by_itself(home: Home, page: Page) -> None:
+    home.configure(WATCH, limits="restart_window_s = 20")
+    home.add_fake("frail", counts=3)
+    home.run("up", "frail")
+    log_in(page, home)
+    alerts = of("frail", ".alerts")
+    assert reads(page, alerts) == ""
+    for _ in range(2):
+        kill_engine(home, "frail")
+    sees(page, "the alert", f"document.querySelector({alerts!r}).textContent.includes('dies and is started')")
+    await_state(page, "READY")
+    # Its window, and the minute for which it must not be so: nobody does anything meanwhile.
+    sees(page, "no alert", f"document.querySelector({alerts!r}).textContent === ''", RESOLVED_S)
+    assert reads(page, of("frail", ".state")) == "READY"
+    assert home.daemon.watch().alerts == ()
+    assert is_clean(page, home)
 
 
 @pytest.mark.parametrize("name", ["<img src=x onerror=alert(1)>", "%", "%E0%A4%A"])

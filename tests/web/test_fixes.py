@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -23,6 +25,12 @@ def outcome_of(home: Home) -> FixTried:
         return tried if tried is not None and tried.outcome else None
 
     return wait_for("what comes of the fix", ended)
+
+
+def outcome_under_way(home: Home) -> FixTried:
+    tried = home.daemon.last_fix()
+    assert tried is not None and tried.outcome is None
+    return tried
 
 
 def fail(home: Home, **script: str) -> None:
@@ -91,3 +99,56 @@ def test_what_no_setting_mends_is_said_so(home: Home) -> None:
     home.run("up", "coder", code=1)
     with pytest.raises(Refused, match="no setting of the service mends this"):
         home.daemon.fix("coder")
+
+
+def begin_daemon(home: Home) -> None:
+    """Brings a daemon up, and no service."""
+    script = "from stoker.config import find_paths; from stoker.flows.up import ensure_daemon; ensure_daemon(find_paths())"
+    subprocess.run([sys.executable, "-c", script], env=home.environment, check=True)
+
+
+def begin_and_kill(home: Home, **script: str) -> Path:
+    """Has a fix tried until the engine loads, then kills the daemon; returns the file for which the engine waits."""
+    loaded = home.folder / "loaded"
+    fail(home, needs=VARIABLE, gate=str(loaded), **script)
+    home.daemon.apply_fix("coder", home.daemon.fix("coder").digest)
+    home.await_state("coder", State.LOADING)
+    home.kill_daemon()
+    return loaded
+
+
+def test_a_fix_that_outlives_its_daemon_is_written_by_the_next_one(home: Home) -> None:
+    loaded = begin_and_kill(home)
+    assert home.paths.fix_file.stat().st_mode & 0o777 == 0o600
+    begin_daemon(home)
+    assert outcome_under_way(home).rule == "aot-autograd-pickling"
+    loaded.touch()
+    assert outcome_of(home).outcome == "written"
+    assert tomllib.loads(home.paths.config.read_text())["service"]["coder"]["environment"] == {VARIABLE: "0"}
+    assert home.service("coder").state is State.READY
+    assert not home.paths.fix_file.exists()
+
+
+def test_a_fix_that_became_ready_while_nobody_wrote_is_written_by_the_next_daemon(home: Home) -> None:
+    fail(home, needs=VARIABLE)
+    before = home.paths.config.read_text()
+    home.daemon.apply_fix("coder", home.daemon.fix("coder").digest)
+    wait_for("it to be kept", home.paths.fix_file.exists)
+    kept = home.paths.fix_file.read_bytes()
+    outcome_of(home)
+    home.kill_daemon()  # as if it had been killed before it wrote
+    home.paths.config.write_text(before)
+    home.paths.fix_file.write_bytes(kept)
+    begin_daemon(home)
+    assert outcome_of(home).outcome == "written"
+    assert f'{VARIABLE} = "0"' in home.paths.config.read_text()
+
+
+def test_a_fix_whose_service_was_stopped_meanwhile_is_not_written(home: Home) -> None:
+    begin_and_kill(home)
+    before = home.paths.config.read_text()
+    home.run("down", "coder")
+    begin_daemon(home)
+    tried = outcome_of(home)
+    assert (tried.outcome, home.paths.config.read_text()) == ("not applied", before)
+    assert not home.paths.fix_file.exists()

@@ -14,11 +14,12 @@ import msgspec
 
 from stoker.config import DEMO, Config, Paths, read_config
 from stoker.errors import Refused, WrongUse
-from stoker.flows.client import read_daemon
-from stoker.flows.fixing import Fix, finish_fix, propose_fix
+from stoker.flows.client import Daemon, read_daemon
+from stoker.flows.fixing import Fix, await_written, begin_fix, propose_fix
 from stoker.flows.planning import find_wish, make_plan
 from stoker.flows.running import read_claims
 from stoker.flows.status import read_status
+from stoker.flows.switch import check_switched, follow_switch
 from stoker.flows.targets import read_running
 from stoker.flows.up import ensure_daemon
 from stoker.records import RESTING, Plan, ServiceView, SwitchView, Wish
@@ -100,8 +101,15 @@ def _do_fix(paths: Paths, proposal: Proposal) -> Begun:
     if fix.lines != proposal.lines:
         raise Refused(f"{fix.file} would be changed otherwise by now", next_step="propose it again")
     daemon = ensure_daemon(paths)
-    view = daemon.switch(fix.wish)
-    return Begun(_say_switch(view), lambda: finish_fix(daemon, view, fix))
+    view = begin_fix(daemon, fix)
+    return Begun(_say_switch(view), lambda: _finish_fix(daemon, view))
+
+
+def _finish_fix(daemon: Daemon, view: SwitchView) -> str:
+    for now in follow_switch(daemon, view):
+        view = now
+    check_switched(view)
+    return f"{view.service} is READY, and {await_written(daemon, view)}"
 
 
 def _say_switch(view: SwitchView) -> str:

@@ -125,6 +125,11 @@ class Daemon:
         """Returns what came of the last fix that was begun; None where there was none since the daemon began."""
         return self._call("GET", "/api/fix", None, FixTried | None)  # type: ignore[arg-type]
 
+    def await_fix(self, since: float, limit_s: float = 20.0) -> FixTried | None:
+        """Returns what came of the fix begun then once that is known, or what is known of the last one after the limit."""
+        query = urlencode({"since": since, "limit_s": limit_s})
+        return self._call("GET", f"/api/fix?{query}", None, FixTried | None)  # type: ignore[arg-type]
+
     def rollback(self, name: str) -> SwitchView:
         """Begins to bring a service back to its former plan."""
         return self._call("POST", f"{_path_of(name)}/rollback", None, SwitchView)

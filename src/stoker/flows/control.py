@@ -70,7 +70,7 @@ class Control:
         self.boxes = boxes
         self.agents = Agents(paths)
         self.proving = Proving(paths, verifications)
-        self.fixes = FixTrials(paths, supervisor.who_goes, self.switch, self.await_switch)
+        self.fixes = FixTrials(paths, supervisor, self.switch)
         self.looking = Looking(paths, lambda name: supervisor.find(name).plan)
         self._begun = clock_s()
         self.url = ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
-from stoker.box import Box, LocalBox
+from stoker.box import Box, LocalBox, clock_s
 from stoker.config import Paths
 from stoker.errors import StokerError
 from stoker.facts.machine.memory import read_memory
@@ -114,8 +114,8 @@ class Exporter(Collector):
         serving = self._serving()
         for name, owner in sorted(self._supervisor.owners.items()):
             yield ServiceSeen(
-                name, serving.in_flight(name), serving.waiting(name), serving.silent_s(name), len(owner.service.restarts),
-                owner.service.launch,
+                name, serving.in_flight(name), serving.waiting(name), serving.silent_s(name),
+                owner.recent_restarts(clock_s()), owner.service.launch,
             )  # fmt: skip
 
     # In a thread: a file system may be slow, and a driver is asked.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from stoker import __version__
 from stoker.box import clock_s
@@ -21,9 +24,9 @@ from stoker.flows.client import Daemon
 from stoker.flows.client_files import write_mended
 from stoker.flows.logs import find_log
 from stoker.flows.planning import make_plan
-from stoker.flows.switch import check_switched, follow_switch
 from stoker.plan.secrets import without_secrets
 from stoker.records import Cause, Diagnosis, Plan, SwitchView, Wish
+from stoker.records.fixing import SavedFix
 from stoker.store.services import read_saved
 
 TABLES = ("flags", "environment")
@@ -77,22 +80,36 @@ def find_fix(paths: Paths, config: Config, name: str, told: Diagnosis) -> Fix:
     return Fix(name, cause, fresh, plan, changed_settings(before, plan), _differences(text, new_text), file, text, new_text)
 
 
-def write_fix(fix: Fix) -> Path:
+def digest_of(fix: Fix) -> str:
+    """Returns what stands for exactly this fix: whoever says yes to it names it."""
+    said = msgspec.json.encode((fix.service, fix.plan.plan_id, fix.text, fix.new_text))
+    return hashlib.sha256(said).hexdigest()[:24]
+
+
+def write_fix(fix: SavedFix) -> Path:
     """Writes the change into stoker.toml, whole or not at all, and returns the copy of what was there before."""
-    if _read(fix.file) != fix.text:
+    file = Path(fix.file)
+    if _read(file) != fix.text:
         raise Refused(
-            f"{fix.service} is READY with the change, but {fix.file} was changed meanwhile and stays as it is",
+            f"{fix.tried.service} is READY with the change, but {file} was changed meanwhile and stays as it is",
             next_step=f"put it in yourself: {'; '.join(line[2:] for line in fix.lines if line.startswith('+'))}",
         )
-    return write_mended(fix.file, fix.new_text)
+    return write_mended(file, fix.new_text)
 
 
-def finish_fix(daemon: Daemon, view: SwitchView, fix: Fix) -> str:
-    """Follows the switch to a fix until it is READY, writes it down, and says so; raises what fits where it is not READY."""
-    for now in follow_switch(daemon, view):
-        view = now
-    check_switched(view)
-    return f"{fix.service} is READY, and the change stands in {fix.file}; as it was before: {write_fix(fix)}"
+def begin_fix(daemon: Daemon, fix: Fix) -> SwitchView:
+    """Has the daemon try a fix and write it down; raises Refused where it finds another one by now."""
+    return daemon.apply_fix(fix.service, digest_of(fix))
+
+
+def await_written(daemon: Daemon, view: SwitchView) -> str:
+    """Waits until the daemon has written down a fix that led to READY, and says where; raises Refused if it has not."""
+    while (tried := daemon.await_fix(view.since)) is not None and tried.since == view.since:
+        if tried.outcome == "written":
+            return tried.why
+        if tried.outcome is not None:
+            raise Refused(f"{view.service} is READY with the change, and no file says so", why=tried.why)
+    raise StokerError(f"nobody knows what came of the fix of {view.service}", next_step="look into stoker.toml")
 
 
 def say_change(cause: Cause) -> str:

@@ -124,7 +124,8 @@ class Watching(Collector):
 
     async def _look_at_service(self, owner: ServiceOwner, clock: Clock, took_s: float) -> Looked:
         name, service = owner.plan.service, owner.service
-        looked = self._watcher.look_at_life(name, len(service.restarts), service.why if service.state in DOWN else "")
+        is_down = service.why if service.state in DOWN else ""
+        looked = self._watcher.look_at_life(name, owner.recent_restarts(clock.epoch), is_down)
         if owner.memory_before_bytes is not None and has_engine(owner) and self._machine.memory is not None:
             looked |= self._watcher.look_at_start(name, service.launch, owner.memory_before_bytes, self._machine.memory)
         sample = await self._sampler.engine(owner, clock.at_s)

@@ -43,3 +43,14 @@ class FixTried(Record, frozen=True):
     since: float
     outcome: FixOutcome | None = None
     why: str = ""
+
+
+class SavedFix(Record, frozen=True):
+    """A fix that is tried, as it is kept for a next daemon: `file` is to say `new_text` for `text` once it is READY."""
+
+    tried: FixTried
+    plan_id: str
+    file: str
+    text: str
+    new_text: str
+    lines: tuple[str, ...]

@@ -267,12 +267,17 @@ def _restart(service: Service, event: Event, policy: Policy) -> Service:
 
 
 def _after_a_fault(service: Service, event: Event, policy: Policy) -> tuple[State, tuple[float, ...]]:
-    recent = tuple(at for at in service.restarts if at > event.at - policy.window_s)
+    recent = recent_restarts(service, event.at, policy.window_s)
     # An engine that never answered will not answer the next time either: only one that was READY is worth a restart.
     worth_it = service.wanted and (service.was_ready or bool(service.restarts))
     if worth_it and len(recent) < policy.restarts:
         return State.BACKOFF, (*recent, event.at)
     return State.FAILED, recent
+
+
+def recent_restarts(service: Service, at: float, window_s: float) -> tuple[float, ...]:
+    """Returns when a service was restarted after faults, within the window that ends at a moment."""
+    return tuple(one for one in service.restarts if one > at - window_s)
 
 
 def _settled(service: Service, event: Event, policy: Policy) -> Service:

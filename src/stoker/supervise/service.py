@@ -22,6 +22,7 @@ from stoker.supervise.machine import (
     Spawned,
     StartAsked,
     StopAsked,
+    recent_restarts,
     step,
 )
 from stoker.supervise.runtimes import Running
@@ -252,6 +253,10 @@ class ServiceOwner:
         """Takes the plan by which it is READY as one to go back to."""
         if self.service.state is State.READY and self.plan.plan_id not in self._trials and self.plan not in self.good[-1:]:
             self.good = (*(one for one in self.good if one != self.plan), self.plan)[-GOOD_PLANS:]
+
+    def recent_restarts(self, at: float) -> int:
+        """Returns how often it was restarted after faults, within `limits.restart_window_s` before a moment."""
+        return len(recent_restarts(self.service, at, self._hands.tools.limits.restart_window_s))
 
     def _policy(self) -> Policy:
         adopted, limits = self.plan.adopted, self._hands.tools.limits

@@ -62,6 +62,10 @@ class Supervisor:
             self._is_ready.set()
             await asyncio.Event().wait()  # services may come later; only a cancellation ends this
 
+    async def await_begun(self) -> None:
+        """Returns once all services have their owners, and a switch that goes on has begun."""
+        await self._is_ready.wait()
+
     async def _end_orphans(self) -> None:
         """Ends marked processes of services that the store does not know, as after a lost or replaced database."""
         instance = self._tools.instance

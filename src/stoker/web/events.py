@@ -11,6 +11,8 @@ from starlette.types import Receive, Scope, Send
 from stoker.gateway.exchange import EVENTS
 
 SLOW_S = 10.0  # how long one event may take to leave; what is not read by then lies in the kernel's buffers alone
+# So much of an event waits in the daemon for a reader; the server takes whatever it is given, and a copy for each reader.
+PIECE_BYTES = 65536
 BEGIN = b"retry: 1000\n\n"  # milliseconds until a page that lost the daemon asks again
 HEADERS = [(b"content-type", EVENTS), (b"cache-control", b"no-store")]
 
@@ -40,9 +42,10 @@ class EventStream:
                 await self._send(send, event)
         await send({"type": "http.response.body", "body": b""})
 
-    async def _send(self, send: Send, body: bytes) -> None:
+    async def _send(self, send: Send, event: bytes) -> None:
         async with asyncio.timeout(self._slow_s):
-            await send({"type": "http.response.body", "body": body, "more_body": True})
+            for at in range(0, len(event), PIECE_BYTES):
+                await send({"type": "http.response.body", "body": event[at : at + PIECE_BYTES], "more_body": True})
 
 
 class _Left(Exception):

@@ -78,7 +78,7 @@ def _apply(service: str | None, is_agreed: bool) -> None:
     from stoker.cli.fix_text import fix_text
     from stoker.cli.switch_text import show_switch
     from stoker.config import find_paths, read_config
-    from stoker.flows.fixing import propose_fix, write_fix
+    from stoker.flows.fixing import await_written, begin_fix, propose_fix
     from stoker.flows.up import ensure_daemon
 
     paths = find_paths()
@@ -87,9 +87,9 @@ def _apply(service: str | None, is_agreed: bool) -> None:
     if not is_agreed:
         click.confirm("\nStart it so?", abort=True)
     daemon = ensure_daemon(paths)
-    show_switch(daemon, daemon.switch(fix.wish), as_json=False)
-    backup = write_fix(fix)
-    click.echo(f"written into {fix.file}; as it was before: {backup}")
+    view = begin_fix(daemon, fix)
+    show_switch(daemon, view, as_json=False)
+    click.echo(await_written(daemon, view))
 
 
 def _pack(target: str | None, container: str | None, told: Diagnosis, bundle: str) -> None:
