@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.plan.room import Claim, to_stop, together_share
+from stoker.plan.room import Claim, OnCard, to_stop, together_share
 
 GB = 10**9
 TOTAL = 128 * GB
@@ -41,3 +41,18 @@ def test_stopping_what_is_named_makes_room_and_no_less_would(running: list[Claim
     assert available + sum(claim.held_bytes for claim in ordered[: len(named)]) >= need
     if named:
         assert available + sum(claim.held_bytes for claim in ordered[: len(named) - 1]) < need
+
+
+BIG, SMALL, BESIDE = Claim("big", 4, 60), Claim("small", 3, 10), Claim("beside", 50)
+
+
+def test_those_that_hold_a_card_stop_where_the_card_is_short() -> None:
+    assert to_stop(5, 10, [BESIDE, BIG, SMALL], OnCard(40, 5)) == ("big",)
+    assert to_stop(5, 10, [BESIDE, BIG, SMALL], OnCard(70, 5)) == ("big", "small")
+    assert to_stop(5, 10, [BESIDE, BIG, SMALL], OnCard(5, 5)) == ()
+
+
+def test_both_memories_have_to_have_room() -> None:
+    assert to_stop(40, 10, [BESIDE, BIG, SMALL], OnCard(40, 5)) == ("big", "beside")
+    assert to_stop(40, 10, [BESIDE, BIG, SMALL], OnCard(90, 5)) is None
+    assert to_stop(400, 10, [BESIDE, BIG, SMALL], OnCard(1, 5)) is None

@@ -6,7 +6,7 @@ from stoker.config import Paths
 from stoker.errors import StokerError
 from stoker.flows.client import find_daemon
 from stoker.plan.room import Claim
-from stoker.records import WITHOUT_ENGINE
+from stoker.records import WITHOUT_ENGINE, ServiceView
 
 
 def read_claims(paths: Paths) -> tuple[Claim, ...]:
@@ -19,5 +19,12 @@ def read_claims(paths: Paths) -> tuple[Claim, ...]:
     except StokerError:
         return ()
     return tuple(
-        Claim(one.name, one.memory_bytes or one.memory_need_bytes) for one in services if one.state not in WITHOUT_ENGINE
+        Claim(one.name, _held_bytes(one), one.card_need_bytes) for one in services if one.state not in WITHOUT_ENGINE
     )
+
+
+def _held_bytes(view: ServiceView) -> int:
+    """What of a service lies on a card of its own shows up in no process's resident size."""
+    if view.card_need_bytes:
+        return view.memory_need_bytes
+    return view.memory_bytes or view.memory_need_bytes

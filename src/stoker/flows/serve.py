@@ -16,6 +16,7 @@ from stoker import __version__
 from stoker.box import LocalBox
 from stoker.config import Config, Paths, read_config
 from stoker.errors import Refused, StokerError
+from stoker.facts.machine.card import CardReader
 from stoker.facts.machine.memory import read_memory
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.facts.machine.ports import read_listener
@@ -171,7 +172,7 @@ def _make_tools(
         in_flight=lambda service: serving().in_flight(service), heard_at=lambda service: serving().heard_at(service),
         read_counters=prober.read_counters, keep_start=_keeper(history),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
-        tell_failure=tell_failure,
+        tell_failure=tell_failure, read_card=CardReader().read,
     )  # fmt: skip
 
 

@@ -63,5 +63,5 @@ def _as_left(saved: SavedService) -> ServiceView:
         address=f"http://127.0.0.1:{handle.port}" if handle and lives else None,
         pid=handle.pid if handle and lives else None,
         memory_bytes=None, memory_need_bytes=plan.memory_need_bytes, restarts=len(service.restarts),
-        plan_id=plan.plan_id, exit_code=service.code,
+        plan_id=plan.plan_id, exit_code=service.code, card_need_bytes=plan.card_need_bytes,
     )  # fmt: skip

@@ -174,6 +174,14 @@ def declared_budget(budget: Budget, claim_bytes: int) -> Budget:
     )
 
 
+def card_need_bytes(budget: Budget, machine: Machine, total_bytes: int) -> int:
+    """Returns how much of a need lies on a card of its own, which is all but the host's lines; 0 without such a card."""
+    if room_of(machine, {}).pool != "gpu":
+        return 0
+    host_bytes = sum(line.need_bytes for line in budget.lines if line.pool == "host")
+    return max(0, total_bytes - host_bytes)
+
+
 def kept_lines(room: Room, parameters: Mapping[str, float]) -> tuple[BudgetLine, ...]:
     """Returns what no engine may have: what the system holds, and the reserve in which the page cache lives."""
     reserve_bytes = int(parameters.get("reserve_gib", 0.0) * GIB)

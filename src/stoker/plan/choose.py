@@ -68,7 +68,9 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
 
 def with_id(plan: Plan) -> Plan:
     """Returns the plan with the digest of everything in it that decides the launch."""
-    decides = msgspec.json.encode(msgspec.structs.replace(plan, kv_tokens=None, abilities=Abilities()))
+    decides = msgspec.to_builtins(msgspec.structs.replace(plan, kv_tokens=None, abilities=Abilities()))
+    del decides["card_need_bytes"]  # where the need lies follows from the rest and the machine
+    decides = msgspec.json.encode(decides)
     return msgspec.structs.replace(plan, plan_id=hashlib.sha256(decides).hexdigest()[:12])
 
 

@@ -13,12 +13,13 @@ from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.ground import Ground
 from stoker.plan.situation import flag_facts, numbers_of
 from stoker.plan.written.flags import flags_of
-from stoker.records import Budget, BudgetLine, Finding, Plan, Setting, Wish
+from stoker.records import Budget, BudgetLine, Finding, Model, Plan, Setting, Wish
 from stoker.rules.match import match_rules, preferred
 
 ANY_PORT = 0
 # What decides how the file is read; llama.cpp takes one of them.
 LOADING = frozenset({"--load-mode", "--no-mmap", "--mmap", "--direct-io", "--dio", "--mlock"})
+OFFLOAD = ("gpu_layers", "--n-gpu-layers", "--gpu-layers")
 VARIABLE = "LLAMA_ARG_"  # llama-server takes $LLAMA_ARG_LOAD_MODE for --load-mode; a flag would win over it
 
 
@@ -68,6 +69,18 @@ def _in_image(plan: Plan, ground: Ground) -> Plan:
     mounts = tuple((one.partition(":")[0], one.partition(":")[2]) for one in ground.wish.mounts)
     program = ground.wish.program or entry
     return with_id(msgspec.structs.replace(plan, image=ground.image, program=program, mounts=mounts))
+
+
+def offloaded_share(plan: Plan, model: Model) -> float:
+    """Returns the share of the layers that llama.cpp was told to put on the card.
+
+    0 where it was not told: it then takes what it finds free there, or knows of no card, and nothing can be asked for it.
+    """
+    said = next((str(one.value) for one in plan.settings if one.name in OFFLOAD), "")
+    if said == "all":
+        return 1.0
+    count = int(said) if said.isdecimal() else 0  # "auto" and -1 leave it to llama.cpp
+    return min(1.0, count / model.layers) if model.layers else float(count > 0)
 
 
 def _budget(ground: Ground, plan: Plan) -> Budget:

@@ -10,14 +10,14 @@ from stoker.facts.engine.catalogs import load_all
 from stoker.facts.engine.flags import find_flag
 from stoker.plan.abilities import read_abilities
 from stoker.plan.alternatives import rank_alternatives
-from stoker.plan.budget import CACHE, declared_budget
+from stoker.plan.budget import CACHE, card_need_bytes, declared_budget
 from stoker.plan.choose import with_id
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.flag_findings import find_wrong_flags
 from stoker.plan.gate import with_gate
 from stoker.plan.ground import Ground
 from stoker.plan.lint import by_level
-from stoker.plan.llamacpp import plan_llamacpp
+from stoker.plan.llamacpp import offloaded_share, plan_llamacpp
 from stoker.plan.room import Claim, to_stop, together_share
 from stoker.plan.secrets import hide_words, without_secrets
 from stoker.plan.serving import Served, plan_serving
@@ -45,13 +45,16 @@ def make_report(ground: Ground) -> Report:
         served = plan_serving(ground, engine)
         plan, budget, context = _plan(ground, served), served.budget, served.context
         findings = (*served.findings, *_wrong_flags(ground, plan))
+    counted = budget
     if ground.wish.claim_gib is not None:
         budget = declared_budget(budget, int(ground.wish.claim_gib * GIB))
         plan = with_id(msgspec.structs.replace(plan, memory_need_bytes=budget.total_bytes, memory_because="declared"))
     plan = with_gate(plan, ground.wish, model)
     # Whose owner knows the memory better than the budget does, knows the cache better too.
     kv_tokens = budget.kv_tokens or None if ground.wish.claim_gib is None else None
-    plan = msgspec.structs.replace(plan, kv_tokens=kv_tokens, abilities=read_abilities(plan, model))
+    plan = msgspec.structs.replace(
+        plan, kv_tokens=kv_tokens, abilities=read_abilities(plan, model), card_need_bytes=_on_card(ground, plan, counted)
+    )
     found = (
         *_of_model(model, ground.engine),
         *_of_budget(budget, model, context, ground),
@@ -60,6 +63,12 @@ def make_report(ground: Ground) -> Report:
     )
     left, speed = left_to_engine(ground, plan), predict_plan(plan, model, ground.machine)
     return Report(plan, budget, ground.engine_because, tuple(by_level(found)), left, others, speed)
+
+
+def _on_card(ground: Ground, plan: Plan, counted: Budget) -> int:
+    """How much of what a plan needs lies on a card of its own, by the budget as it was counted."""
+    on_card_bytes = card_need_bytes(counted, ground.machine, plan.memory_need_bytes)
+    return int(on_card_bytes * offloaded_share(plan, ground.model)) if ground.engine == LLAMACPP else on_card_bytes
 
 
 def left_to_engine(ground: Ground, plan: Plan) -> tuple[Setting, ...]:

@@ -132,6 +132,7 @@ from stoker.records.loading import (
     ReadAheadResult,
 )
 from stoker.records.machine import (
+    CardMemory,
     ContainerEngine,
     Disk,
     Environment,
@@ -283,7 +284,7 @@ __all__ = [
     "ANY", "AT_REST", "BEING_STARTED", "FIGURES", "GIB", "MIB", "PRIORITIES", "RESTING", "STOP", "THEN",
     "WITHOUT_ENGINE", "Abilities", "AdoptView", "AdoptWish", "AdoptedProcess", "Adoption", "Alternative", "Arrivals",
     "AtExit", "Band", "BenchCell", "BenchFigure", "BenchKnee", "BenchLoad", "BenchRepeat", "BenchRun", "BenchRunLine",
-    "BenchSlo", "BenchSubject", "Budget", "BudgetLine", "CacheKind", "CacheLayers", "CapacityView", "Catalog",
+    "BenchSlo", "BenchSubject", "Budget", "BudgetLine", "CacheKind", "CacheLayers", "CapacityView", "CardMemory", "Catalog",
     "CatalogChanges", "Cause", "CellChange", "CellResult", "ChangeVerdict", "Changed", "CheckResult", "ClientConfig",
     "ClientFact", "ClientReport", "ClientSeen", "ClientSetting", "ClientUse", "Comparison", "Completed", "Confidence",
     "ContainerEngine", "ContainerLaunch", "CountedBy", "DaemonView", "Diagnosis", "Difference", "Disk", "DoorSettings",

@@ -89,6 +89,25 @@ class GpuProcess(Record, frozen=True):
     used_bytes: int | None
 
 
+class CardMemory(Record, frozen=True):
+    """The memory of a graphics card that has its own, and who holds it as far as the driver tells."""
+
+    name: str
+    total_bytes: int
+    free_bytes: int
+    processes: tuple[GpuProcess, ...] = ()
+
+    @property
+    def held_bytes(self) -> int | None:
+        """What processes hold that live; None where the driver does not tell how much.
+
+        It may tell for a moment of one that has ended: that one's memory is not held, it is not back yet.
+        """
+        living = [process.used_bytes for process in self.processes if process.name is not None]
+        told = [one for one in living if one is not None]
+        return sum(told) if len(told) == len(living) else None
+
+
 class Listener(Record, frozen=True):
     """A TCP port that somebody listens on; who it is, is None where the kernel keeps it to itself."""
 

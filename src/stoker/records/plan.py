@@ -176,7 +176,8 @@ class Plan(Record, frozen=True):
     `adopted` is a process that was found running, and `program` then how it was called, if it may be started again.
     `image_id` is what `image` stood for when it was planned. `gate` names the probes that have to pass before it is READY.
     `kv_tokens` are the tokens that the cache will hold, and `abilities` what clients may ask for; neither decides anything
-    of the launch.
+    of the launch. Of `memory_need_bytes`, `card_need_bytes` lie on a graphics card that has memory of its own; 0 where the
+    need is all of the machine's memory.
     """
 
     plan_id: str
@@ -203,6 +204,12 @@ class Plan(Record, frozen=True):
     abilities: Abilities = Abilities()
     gate: tuple[str, ...] = ()
     gate_because: str = ""
+    card_need_bytes: int = 0
+
+    @property
+    def host_need_bytes(self) -> int:
+        """What it needs of the machine's memory, as the kernel counts it."""
+        return self.memory_need_bytes - self.card_need_bytes
 
     @property
     def is_engine(self) -> bool:

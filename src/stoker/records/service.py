@@ -37,7 +37,9 @@ class Handle(Record, frozen=True):
     `marker` is in the environment of the engine and of all its children; `start_ticks` (clock ticks since boot) and
     `boot_id` tell a process from a later one that got the same pid. `memory_before_bytes` was available before the
     start, `memory_claim_bytes` less once the engine was ready; `anonymous_before_bytes` is what all processes held then.
-    `container` is its container's id, where it runs in one.
+    `container` is its container's id, where it runs in one. Of a card with memory of its own, `card_before_bytes` were free
+    before the start and `card_held_before_bytes` held by all processes there (None: not asked, or nobody tells);
+    `card_claim_bytes` less were free once the engine was ready.
     """
 
     launch: int
@@ -50,6 +52,9 @@ class Handle(Record, frozen=True):
     memory_claim_bytes: int = 0
     container: str | None = None
     anonymous_before_bytes: int | None = None
+    card_before_bytes: int | None = None
+    card_held_before_bytes: int | None = None
+    card_claim_bytes: int = 0
 
 
 class GoodImage(Record, frozen=True):

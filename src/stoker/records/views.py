@@ -17,6 +17,7 @@ class ServiceView(Record, frozen=True):
     """A service as people and programs see it. Times are seconds since the epoch; None is unknown.
 
     `kv_tokens` are those that its cache should hold, which its requests may have in flight where nothing else was said.
+    Of `memory_need_bytes`, `card_need_bytes` lie on a graphics card that has memory of its own.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ServiceView(Record, frozen=True):
     awaits: str | None = None
     warnings: tuple[str, ...] = ()
     kv_tokens: int | None = None
+    card_need_bytes: int = 0
 
 
 class SwitchView(Record, frozen=True):

@@ -7,8 +7,9 @@ import time
 
 import msgspec
 
-from stoker.records import Service, State, say_bytes
+from stoker.records import CardMemory, Service, State, say_bytes
 from stoker.supervise import machine
+from stoker.supervise.card import await_card_settled, say_card_holders
 from stoker.supervise.guard import await_settled, missing_bytes
 from stoker.supervise.hands import Hands
 from stoker.supervise.machine import Event
@@ -87,18 +88,28 @@ async def _settle(hands: Hands, service: Service) -> Event:
         return machine.Settled(time.time(), "it held no memory")
     last_bytes = hands.last_available_bytes
     known_bytes = handle.memory_before_bytes if last_bytes is None else last_bytes
-    left_bytes = await await_settled(
-        lambda memory: missing_bytes(memory, handle, known_bytes), limit_s, hands.tools.read_memory
+    left_bytes, (card_left_bytes, card) = await asyncio.gather(
+        await_settled(lambda memory: missing_bytes(memory, handle, known_bytes), limit_s, hands.tools.read_memory),
+        await_card_settled(handle, hands.last_card_free_bytes, limit_s, hands.tools.read_card),
     )
-    if left_bytes and hands.memory_is_lost and service.then is State.WAITING_FOR_MEMORY:
-        left_bytes = 0  # it was waited for before: whether there is room without it is for the gate to say
-    hands.memory_is_lost = left_bytes > 0
-    if left_bytes:
-        why = f"{say_bytes(left_bytes)} of its memory were not back after {limit_s:g} s (settle_s)"
+    if hands.memory_is_lost and service.then is State.WAITING_FOR_MEMORY:
+        left_bytes = card_left_bytes = 0  # it was waited for before: whether there is room without it is for the gate to say
+    hands.memory_is_lost = left_bytes > 0 or card_left_bytes > 0
+    if hands.memory_is_lost:
+        why = f"{_say_missing(left_bytes, card_left_bytes, card)} not back after {limit_s:g} s (settle_s)"
+        if card is not None and card_left_bytes:
+            why += f"; most of the card is held by: {say_card_holders(card)}"
         return machine.NotSettled(time.time(), why)
     hands.handle = None
-    hands.last_available_bytes = None
+    hands.last_available_bytes = hands.last_card_free_bytes = None
     return machine.Settled(time.time(), "its memory is back")
+
+
+def _say_missing(left_bytes: int, card_left_bytes: int, card: CardMemory | None) -> str:
+    told = [f"{say_bytes(left_bytes)} of its memory"] if left_bytes else []
+    if card is not None and card_left_bytes:
+        told.append(f"{say_bytes(card_left_bytes)} of its memory on the card ({card.name})")
+    return f"{' and '.join(told)} were"
 
 
 async def back_off(hands: Hands, service: Service) -> Event:

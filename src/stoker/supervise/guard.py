@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from stoker.records import MIB, Handle, Memory, MemoryHolder, say_bytes
 
@@ -16,6 +17,16 @@ SETTLED_SHARE = 0.9
 SETTLED_SLACK_BYTES = 256 * MIB
 
 ReadMemory = Callable[[], Memory]
+
+
+class MoreRoom(Protocol):
+    """Room that is asked for elsewhere than in the machine's memory."""
+
+    async def is_there(self) -> bool:
+        """Tells whether there is as much now."""
+
+    def can_ever_be(self) -> bool:
+        """Tells whether there could be as much."""
 
 
 def describe_shortage(need_bytes: int, floor_bytes: int, memory: Memory, holders: list[MemoryHolder]) -> str:
@@ -47,14 +58,21 @@ def drop_page_cache() -> bool:
     return True
 
 
-async def await_room(need_bytes: int, floor_bytes: int, limit_s: float, read_memory: ReadMemory) -> bool:
-    """Waits until `need_bytes` are available above the floor; False where that does not happen in time, or ever."""
+async def await_room(
+    need_bytes: int, floor_bytes: int, limit_s: float, read_memory: ReadMemory, more: MoreRoom | None = None
+) -> bool:
+    """Waits until `need_bytes` are available above the floor, and `more` is there too.
+
+    False where that does not happen in time, or ever.
+    """
     end = time.monotonic() + limit_s
     while True:
+        has_more = more is None or await more.is_there()
         memory = read_memory()
-        if memory.available_bytes >= need_bytes + floor_bytes:
+        if has_more and memory.available_bytes >= need_bytes + floor_bytes:
             return True
-        if time.monotonic() >= end or not can_ever_fit(need_bytes, floor_bytes, memory):
+        can_ever_be = can_ever_fit(need_bytes, floor_bytes, memory) and (more is None or more.can_ever_be())
+        if time.monotonic() >= end or not can_ever_be:
             return False
         await asyncio.sleep(POLL_S)
 
@@ -79,7 +97,7 @@ def missing_bytes(memory: Memory, handle: Handle, last_bytes: int) -> int:
         target_bytes = settling_target_bytes(handle.memory_before_bytes, handle.memory_claim_bytes, last_bytes)
         return target_bytes - memory.available_bytes
     others_bytes = max(0, memory.anonymous_bytes - handle.anonymous_before_bytes)
-    target_bytes = handle.memory_before_bytes - _slack_bytes(handle.memory_claim_bytes) - others_bytes
+    target_bytes = handle.memory_before_bytes - slack_bytes(handle.memory_claim_bytes) - others_bytes
     return target_bytes - memory.available_bytes
 
 
@@ -91,8 +109,9 @@ def settling_target_bytes(before_bytes: int, claim_bytes: int, last_bytes: int) 
     "what was left plus the claim", less some slack. An engine that died unmeasured is taken to have held all that is gone.
     """
     claim_bytes = claim_bytes or max(0, before_bytes - last_bytes)
-    return min(before_bytes, last_bytes + claim_bytes) - _slack_bytes(claim_bytes)
+    return min(before_bytes, last_bytes + claim_bytes) - slack_bytes(claim_bytes)
 
 
-def _slack_bytes(claim_bytes: int) -> int:
+def slack_bytes(claim_bytes: int) -> int:
+    """Returns how much of what an engine took need not be back, since other programs live beside it."""
     return max(SETTLED_SLACK_BYTES, int(claim_bytes * (1 - SETTLED_SHARE)))

@@ -15,6 +15,7 @@ from stoker.facts.machine.memory import read_holders
 from stoker.records import (
     BEING_STARTED,
     WITHOUT_ENGINE,
+    CardMemory,
     Endpoint,
     Handle,
     KeptVerification,
@@ -27,6 +28,7 @@ from stoker.records import (
     State,
     Timeline,
 )
+from stoker.supervise.card import ReadCard
 from stoker.supervise.guard import say_holders
 from stoker.supervise.load_help import LoadHelp
 from stoker.supervise.logs import EngineLog
@@ -58,12 +60,17 @@ async def says_nothing(service: str) -> str:
     return ""
 
 
+def no_card() -> None:
+    """Knows of no card that has memory of its own."""
+
+
 @dataclass(frozen=True)
 class Tools:
     """What every service's hands share; what lies in higher rooms is handed in.
 
     `turn` is held by the one service that is being started: two that load at once would both count the same memory as free.
     `cuda_counts_cache` tells whether CUDA takes the page cache for used, as where processor and GPU share one memory.
+    `read_card` reads the memory of a card that has its own, None where there is none; it may be slow.
     `tell_failure` says in a sentence what the log of a service tells of its failure, empty where it tells nothing.
     """
 
@@ -82,6 +89,7 @@ class Tools:
     cuda_counts_cache: Callable[[], bool]
     has_gpu: Callable[[], bool]
     tell_failure: Callable[[str], Awaitable[str]] = says_nothing
+    read_card: ReadCard = no_card
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -109,6 +117,8 @@ class Hands:
         self._save = save
         self.has_turn = False
         self.last_available_bytes: int | None = None
+        self.card: CardMemory | None = None  # as it was last seen, by whoever waits for it
+        self.last_card_free_bytes: int | None = None
         self.low_bytes: int | None = None  # unknown of a launch that was not watched from its first moment
         self.memory_is_lost = False
         self.measured: Measured | None = None
@@ -137,12 +147,12 @@ class Hands:
 
     @property
     def need_bytes(self) -> int:
-        """What a start has to find free: what the last one took, where that was by the same plan, else as planned."""
+        """What a start has to find available: what the last one took, where that was by the same plan, else as planned."""
         return self.need_for(self.plan)
 
     def need_for(self, plan: Plan) -> int:
-        """What a start by a plan has to find free."""
-        planned_bytes, last = plan.memory_need_bytes, self.measured
+        """What a start by a plan has to find available of the machine's memory."""
+        planned_bytes, last = plan.host_need_bytes, self.measured
         if last is None or last.plan_id != plan.plan_id or last.claim_bytes < planned_bytes * MEASURED_SHARE:
             return planned_bytes
         return last.claim_bytes
@@ -156,6 +166,33 @@ class Hands:
         coming_bytes = max(0, self.need_bytes - resident_bytes) if comes else 0
         held_bytes = max(self.need_bytes, resident_bytes, self.handle.memory_claim_bytes if self.handle else 0)
         return Holding(held_bytes - min(held_bytes, coming_bytes), coming_bytes)
+
+    def holding_on_card(self, service: Service, is_busy: bool, free_bytes: int) -> Holding:
+        """Returns what it holds and has yet to take of the card's memory, of which so much is free now."""
+        need_bytes, handle = self.plan.card_need_bytes, self.handle
+        if service.state in WITHOUT_ENGINE:
+            return Holding(0, need_bytes if is_busy else 0)
+        before_bytes = handle.card_before_bytes if handle else None
+        held_bytes = (handle.card_claim_bytes if handle else 0) or need_bytes
+        comes = service.state in BEING_STARTED and not service.serves
+        taken_bytes = max(0, before_bytes - free_bytes) if before_bytes is not None else 0
+        coming_bytes = max(0, need_bytes - taken_bytes) if comes else 0
+        return Holding(held_bytes - min(held_bytes, coming_bytes), coming_bytes)
+
+    def note_card(self, card: CardMemory | None) -> None:
+        """Notes what a look at the card has found."""
+        self.card = card
+
+    def note_card_beside(self, card: CardMemory | None, service: Service) -> None:
+        """Notes what is free on the card while its engine holds its share; an end gives that back little by little."""
+        if card is not None and self.running is not None and service.state is not State.STOPPING:
+            self.last_card_free_bytes = card.free_bytes
+
+    async def read_card(self) -> CardMemory | None:
+        """Reads the card's own memory; None where the plan asks nothing of it, or what runs already has it."""
+        if not self.plan.card_need_bytes or holds_already(self.plan):
+            return None
+        return await asyncio.to_thread(self.tools.read_card)
 
     def look_at_memory(self) -> None:
         """Reads what the engine holds, for views; may be called in a thread, since a walk through /proc takes its time."""

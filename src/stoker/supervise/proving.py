@@ -23,9 +23,11 @@ async def prove(hands: Hands, service: Service) -> Event:
     """Asks for a first answer and then for what the gate requires; what was measured on the way is kept."""
     if not hands.plan.answers:
         _measure_claim(hands)
+        await _measure_card(hands)
         return machine.Proved(time.time(), "it says that it is up; it is no model that could be asked for tokens")
     proof, proved_at = await _first_answer(hands), time.time()
     _measure_claim(hands)
+    await _measure_card(hands)
     passed = await stand_before_gate(hands, service)
     await _keep_image(hands)
     said = f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms"
@@ -76,10 +78,25 @@ def _measure_claim(hands: Hands) -> None:
         hands.measured = Measured(hands.plan.plan_id, max(0, before_bytes - least_bytes))
 
 
+async def _measure_card(hands: Hands) -> None:
+    """Keeps what the engine took of the card: what the driver tells of its processes, else what is gone since its start."""
+    handle, running = hands.handle, hands.running
+    if handle is None or running is None or handle.card_before_bytes is None or handle.card_claim_bytes:
+        return
+    card = await hands.read_card()
+    if card is None:
+        return
+    pids = frozenset(await asyncio.to_thread(running.pids))
+    told_bytes = sum(process.used_bytes or 0 for process in card.processes if process.pid in pids)
+    claim_bytes = told_bytes or max(0, handle.card_before_bytes - card.free_bytes)
+    hands.handle = msgspec.structs.replace(known(hands.handle), card_claim_bytes=claim_bytes)
+    hands.last_card_free_bytes = card.free_bytes
+
+
 def _own_bytes(hands: Hands) -> int:
     """The most of what is gone that can be the engine's: what others took meanwhile does not come back when it stops.
 
     Without this a stop waited 38 s for 600 MiB that other programs had taken during the load (docs/measured/switching.md).
     """
     resident_bytes = hands.running.memory_bytes() if hands.running else None
-    return max(hands.plan.memory_need_bytes, resident_bytes or 0)
+    return max(hands.plan.host_need_bytes, resident_bytes or 0)

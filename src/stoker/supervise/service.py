@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from stoker.records import BEING_STARTED, Endpoint, Plan, SavedService, Service, ServiceView, State
+from stoker.records import BEING_STARTED, CardMemory, Endpoint, Plan, SavedService, Service, ServiceView, State
 from stoker.supervise.ending import await_exit
 from stoker.supervise.hands import Hands, Holding, Tools
 from stoker.supervise.jobs import do
@@ -113,6 +113,14 @@ class ServiceOwner:
     def holding(self, *, by_last_look: bool) -> Holding:
         """Returns what it holds and has yet to take; by the last look, or by one that is made now."""
         return self._hands.holding(self.service, self.is_busy, by_last_look=by_last_look)
+
+    def holding_on_card(self, free_bytes: int) -> Holding:
+        """Returns what it holds and has yet to take of the card's memory, of which so much is free now."""
+        return self._hands.holding_on_card(self.service, self.is_busy, free_bytes)
+
+    def note_card(self, card: CardMemory | None) -> None:
+        """Takes note of the card's memory while its engine runs."""
+        self._hands.note_card_beside(card, self.service)
 
     @property
     def memory_before_bytes(self) -> int | None:

@@ -14,8 +14,9 @@ from stoker.facts.machine.memory import read_holders
 from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
 from stoker.facts.model.read import read_digest
 from stoker.launch.command import render_engine
-from stoker.records import Endpoint, Handle, LaunchSpec, Service, say_bytes
+from stoker.records import Endpoint, Handle, LaunchSpec, Memory, Service, say_bytes
 from stoker.supervise import machine
+from stoker.supervise.card import CardRoom, describe_card, say_card_free
 from stoker.supervise.guard import await_room, can_ever_fit, describe_shortage, drop_page_cache
 from stoker.supervise.hands import HOST, Hands, known
 from stoker.supervise.load_help import LoadHelp
@@ -39,15 +40,26 @@ async def await_memory(hands: Hands, service: Service) -> Event:
     if holds_already(hands.plan):
         return machine.MemoryFree(time.time(), "it runs already, so it holds what it needs")
     need_bytes, limits = hands.need_bytes, hands.tools.limits
-    if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, hands.tools.read_memory):
+    card = CardRoom(hands.plan.card_need_bytes, hands.tools.read_card, hands.note_card)
+    if await await_room(need_bytes, limits.memory_floor_bytes, limits.memory_wait_s, hands.tools.read_memory, card):
         cache = await _clear_cache(hands, need_bytes)
-        return machine.MemoryFree(time.time(), f"{say_bytes(need_bytes)} are free for it{cache}")
+        on_card = say_card_free(card.need_bytes, card.seen)
+        return machine.MemoryFree(time.time(), f"{say_bytes(need_bytes)} are free for it{on_card}{cache}")
     memory = hands.tools.read_memory()
-    shortage = describe_shortage(need_bytes, limits.memory_floor_bytes, memory, read_holders())
-    if can_ever_fit(need_bytes, limits.memory_floor_bytes, memory):
+    shortage = _describe_shortage(need_bytes, limits.memory_floor_bytes, memory, card)
+    if can_ever_fit(need_bytes, limits.memory_floor_bytes, memory) and card.can_ever_be():
         why = f"no room within {limits.memory_wait_s:g} s (memory_wait_s): {shortage}"
         return machine.MemoryRefused(time.time(), why, TIMED_OUT)
-    return machine.MemoryRefused(time.time(), f"it does not fit in this machine: {shortage}", REFUSED)
+    where = "this machine" if card.can_ever_be() else "this machine's card"
+    return machine.MemoryRefused(time.time(), f"it does not fit in {where}: {shortage}", REFUSED)
+
+
+def _describe_shortage(need_bytes: int, floor_bytes: int, memory: Memory, card: CardRoom) -> str:
+    """Says of each memory that is short what is needed, what is free and who holds most; else of the machine's."""
+    told = [describe_card(card.need_bytes, card.seen)] if card.seen is not None and card.is_short else []
+    if not told or memory.available_bytes < need_bytes + floor_bytes:
+        told.insert(0, describe_shortage(need_bytes, floor_bytes, memory, read_holders()))
+    return "; and ".join(told)
 
 
 async def _clear_cache(hands: Hands, need_bytes: int) -> str:
@@ -71,9 +83,12 @@ async def spawn(hands: Hands, service: Service) -> Event:
     hands.load = None if holds_already(hands.plan) else LoadHelp(hands.plan)
     if hands.load is not None:
         await hands.load.measure()
+    card = await hands.read_card()
     before = hands.tools.read_memory()
     hands.watch_launch(before.available_bytes)
     fresh = Handle(service.launch, marker, None, None, read_boot_id(), port, before.available_bytes)
+    if card is not None:
+        fresh = msgspec.structs.replace(fresh, card_before_bytes=card.free_bytes, card_held_before_bytes=card.held_bytes)
     hands.keep(msgspec.structs.replace(fresh, anonymous_before_bytes=before.anonymous_bytes))
     if not holds_already(hands.plan):
         hands.log.mark_launch(hands.plan.service, service.launch)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from stoker.errors import Refused, StokerError, WrongUse
-from stoker.records import RESTING, Plan, SavedService, SavedSwitch, Service, ServiceView, State, SwitchView
+from stoker.records import RESTING, CardMemory, Plan, SavedService, SavedSwitch, Service, ServiceView, State, SwitchView
 from stoker.supervise.containers.sockets import find_engines
 from stoker.supervise.hands import Tools
 from stoker.supervise.process import Group, find_marked, stop_group
@@ -43,6 +43,7 @@ class Supervisor:
         self._is_ready = asyncio.Event()
         self._ends = False
         self._switch: asyncio.Task[None] | None = None
+        self._card: CardMemory | None = None
         self._looks, self._looked_at = asyncio.Lock(), -math.inf
         self.switcher = Switcher(self, tools.limits.switch_cooldown_s, keep_switch)
 
@@ -149,7 +150,9 @@ class Supervisor:
 
     def room(self, *, by_last_look: bool = False) -> Room:
         """Returns the memory and what engines hold at this moment; `by_last_look`: to be shown, as they were last seen."""
-        return Room(self.owners, self._tools.read_memory(), self._tools.limits.memory_floor_bytes, by_last_look=by_last_look)
+        read_card = (lambda: self._card) if by_last_look else self._tools.read_card
+        memory, floor_bytes = self._tools.read_memory(), self._tools.limits.memory_floor_bytes
+        return Room(self.owners, memory, floor_bytes, read_card, by_last_look=by_last_look)
 
     def in_the_way(self, owner: ServiceOwner) -> tuple[str, ...]:
         """Returns the services that a switch would stop for one that waits for memory; none where that would not help."""
@@ -191,6 +194,10 @@ class Supervisor:
             if now - self._looked_at < FRESH_S and all(owner.was_looked_at for owner in owners):
                 return
             await asyncio.to_thread(_look_at, owners)
+            if any(owner.plan.card_need_bytes for owner in owners):
+                self._card = await asyncio.to_thread(self._tools.read_card)
+                for owner in owners:
+                    owner.note_card(self._card)
             self._looked_at = now
 
     def views(self) -> tuple[ServiceView, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stoker.records import Service, ServiceView, State
+from stoker.records import Service, ServiceView, State, say_bytes
+from stoker.supervise.card import describe_card
 from stoker.supervise.hands import Hands
 from stoker.supervise.runtimes.unit import runs_unasked
 from stoker.supervise.waits import describe_wait
@@ -34,16 +35,24 @@ def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_p
         answers=plan.answers,
         warnings=tuple(problem for problem in problems if problem),
         kv_tokens=plan.kv_tokens,
+        card_need_bytes=plan.card_need_bytes,
     )
 
 
 def _awaits(hands: Hands, service: Service, in_the_way: tuple[str, ...]) -> str | None:
     if hands.waits_for_turn:
         return ITS_TURN
-    wait = describe_wait(service, hands.need_bytes, hands.tools.limits, hands.gate_step)
+    wait = describe_wait(service, hands.need_bytes, hands.tools.limits, hands.gate_step, _on_card(hands))
     if in_the_way:
         return f"{wait}; `stoker switch {hands.plan.service}` stops {' and '.join(in_the_way)} for it"
     return wait
+
+
+def _on_card(hands: Hands) -> str:
+    need_bytes, card = hands.plan.card_need_bytes, hands.card
+    if not need_bytes:
+        return ""
+    return f", and {describe_card(need_bytes, card)}" if card else f", and {say_bytes(need_bytes)} on the card"
 
 
 def _stray(hands: Hands, service: Service) -> str | None:

@@ -10,9 +10,12 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
+from stoker.box import is_running
 from stoker.facts.machine.clocks import busy_clock_mhz, name_reasons
 from stoker.facts.machine.processes import read_process_name
-from stoker.records import Gpu, GpuProcess
+from stoker.records import CardMemory, Gpu, GpuProcess
 
 # NVML's own numbers, which nvml.h fixes: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.
 SM = 1
@@ -50,6 +53,13 @@ def watching_gpus(nvml: Any = None) -> Iterator[Callable[[], tuple[Gpu, ...]]]:
         count = (_ask(driver.nvmlDeviceGetCount) or 0) if driver else 0
         devices = [_ask(driver.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
         yield lambda: tuple(_read_gpu(driver, device) for device in devices)
+
+
+@contextlib.contextmanager
+def watching_card(nvml: Any = None) -> Iterator[Callable[[], CardMemory | None]]:
+    """Gives a function that reads the first GPU's own memory again and again; None where it has none or does not tell."""
+    with _asking(nvml) as driver:
+        yield lambda: _read_card(driver) if driver else None
 
 
 def read_gpu_processes(nvml: Any = None) -> tuple[GpuProcess, ...]:
@@ -132,6 +142,17 @@ def _read_gpu(nvml: Any, device: Any) -> Gpu:
         slowed_by=slowed_by,
         busy_clock_mhz=busy_clock_mhz(clock_mhz, busy_pct, slowed_by),
     )
+
+
+def _read_card(nvml: Any) -> CardMemory | None:
+    device = _ask(nvml.nvmlDeviceGetHandleByIndex, 0)
+    memory = _ask(nvml.nvmlDeviceGetMemoryInfo, device) if device is not None else None
+    if memory is None:
+        return None
+    listed = sorted(_read_processes(nvml, 0), key=lambda process: -(process.used_bytes or 0))
+    processes = (one if is_running(one.pid) else msgspec.structs.replace(one, name=None) for one in listed)
+    name = _ask(nvml.nvmlDeviceGetName, device) or "NVIDIA GPU"
+    return CardMemory(name, memory.total, memory.total - memory.used, tuple(processes))
 
 
 def _watts(milliwatts: int | None) -> float | None:

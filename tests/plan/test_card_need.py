@@ -1,0 +1,65 @@
+"""How much of what a plan needs lies on a card of its own."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+import pytest
+from known import GB10, H200, QWEN, report_of
+
+from stoker.plan.choose import with_id
+from stoker.records import GIB, Abilities, Setting
+from support import make_model, make_plan
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_all_but_the_processes_lie_on_the_card(engine: str) -> None:
+    report = report_of(engine, QWEN, machine=H200)
+    assert report.budget is not None
+    on_card = sum(line.need_bytes for line in report.budget.lines if line.pool == "gpu")
+    host = sum(line.need_bytes for line in report.budget.lines if line.pool == "host")
+    assert on_card > QWEN.file_bytes
+    assert host > GIB
+    assert (report.plan.card_need_bytes, report.plan.host_need_bytes) == (on_card, host)
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_unified_memory_is_the_machines_and_all_of_it_is_asked_for(engine: str) -> None:
+    plan = report_of(engine, QWEN, machine=GB10).plan
+    assert (plan.card_need_bytes, plan.host_need_bytes) == (0, plan.memory_need_bytes)
+
+
+def test_what_an_owner_claims_lies_on_the_card_but_for_the_processes() -> None:
+    counted = report_of("vllm", QWEN, machine=H200)
+    plan = report_of("vllm", QWEN, machine=H200, claim_gib=60.0).plan
+    assert plan.memory_need_bytes == 60 * GIB
+    assert plan.card_need_bytes == 60 * GIB - counted.plan.host_need_bytes
+
+
+@pytest.mark.parametrize(
+    ("layers", "share"), [(None, 0.0), (0, 0.0), (-1, 0.0), (10, 0.25), (40, 1.0), (99, 1.0)]
+)  # fmt: skip
+def test_llamacpp_has_on_the_card_what_it_was_told_to_put_there(layers: int | None, share: float) -> None:
+    model = make_model(layers=40, file_bytes=4 * GIB)
+    report = report_of("llamacpp", model, machine=H200, gpu_layers=layers)
+    assert report.budget is not None
+    on_card = sum(line.need_bytes for line in report.budget.lines if line.pool == "gpu")
+    assert report.plan.card_need_bytes == int(on_card * share)
+    assert report_of("llamacpp", model, machine=GB10, gpu_layers=layers).plan.card_need_bytes == 0
+
+
+def test_llamacpps_own_word_for_all_layers_is_known() -> None:
+    report = report_of("llamacpp", make_model(layers=40), machine=H200, flags={"n-gpu-layers": "all"}, server="/bin/true")
+    assert report.plan.card_need_bytes > 0
+
+
+def test_where_the_need_lies_is_no_part_of_a_plans_id_which_is_as_it_was_before() -> None:
+    plan = with_id(make_plan(Setting("context", 1024, "you asked for it"), card_need_bytes=GIB // 2, kv_tokens=7))
+    assert plan.plan_id == with_id(make_plan(Setting("context", 1024, "you asked for it"))).plan_id
+    said = msgspec.json.encode(
+        msgspec.structs.replace(plan, plan_id="p1", card_need_bytes=0, kv_tokens=None, abilities=Abilities())
+    )
+    before = said.replace(b',"card_need_bytes":0', b"")
+    assert before != said
+    assert plan.plan_id == hashlib.sha256(before).hexdigest()[:12]
