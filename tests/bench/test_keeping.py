@@ -20,7 +20,7 @@ from real_tools import run_on_a_small_disk
 from stoker.bench.formats.read import read_results
 from stoker.config import Paths
 from stoker.errors import Refused, WrongUse
-from stoker.flows.bench_keeping import Keeper, question_of, resume
+from stoker.flows.bench_keeping import Keeper, question_of, resume, words_of_unfinished
 from stoker.records import BenchCell, BenchRun, CellResult
 from stoker.store.bench import read_bench_lines, read_bench_run
 from support import fails
@@ -197,6 +197,14 @@ def test_words_ask_the_same_in_any_order_and_however_they_are_printed() -> None:
     one = question_of(("bench", "coder", "--pp", "512", "--json"))
     assert one == question_of(("bench", "measure", "--resume", "last", "--pp", "512", "coder"))
     assert one != question_of(("bench", "coder", "--pp", "1024"))
+
+
+@pytest.mark.parametrize("words", [("bench", "coder", "--pp", "512"), ("bench", "measure", "coder", "--pp", "512")])
+def test_an_unfinished_run_tells_what_it_was_asked_with(paths: Paths, words: tuple[str, ...]) -> None:
+    keeper = Keeper(paths, msgspec.structs.replace(begun(), words=words), CELLS)
+    keeper.keep(measured(CELLS[0]))
+    keeper.close(msgspec.structs.replace(ended(is_whole=False), words=words))
+    assert words_of_unfinished(paths, "last") == words_of_unfinished(paths, "1") == ("coder", "--pp", "512")
 
 
 def test_a_subject_that_changed_between_the_parts_is_noted(paths: Paths) -> None:

@@ -41,7 +41,7 @@ def test_a_run_that_was_stopped_is_taken_up_where_it_ended(home: Home, how: sign
     measured = home.json("bench", "show")["run"]["cells"][0]
     other = home.run("bench", "--pp", "16", "--resume", "last", code=3)
     assert "run 1 is unfinished, and asks something else" in other.stderr
-    home.run(*WORDS, "--resume", "last")
+    home.run("bench", "--resume", "last")
     (line,) = home.json("bench", "list")
     assert (line["id"], line["cells"], line["is_whole"]) == (1, CELLS, True)
     run = home.json("bench", "show")["run"]

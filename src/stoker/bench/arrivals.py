@@ -43,7 +43,7 @@ def read_trace(file: Path) -> Sequence[TraceLine]:
         found = [msgspec.json.decode(line, type=TraceLine) for line in lines]
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
         raise WrongUse(
-            f"the trace {file} cannot be read", why=str(problem),
+            f"the trace {file} cannot be read", why=getattr(problem, "strerror", None) or str(problem),
             next_step='each line is like {"at_s": 1.5, "prompt_tokens": 512, "new_tokens": 128}',
         ) from problem  # fmt: skip
     if not found or any(one.at_s < 0 or one.prompt_tokens < 1 or one.new_tokens < 1 for one in found):

@@ -53,7 +53,7 @@ def kept_text(kept: KeptRun) -> str:
     lines += ["", *_bars(run.cells)] if len(run.cells) > 1 else []
     if kept.missing:
         number = "" if run.id is None else f" {run.id}"
-        how = f"`stoker bench --resume{number}`, with the words that it was asked with, measures them"
+        how = f"`stoker bench --resume{number or ' last'}` measures them"
         lines += ["", *wrapped(f"{len(kept.missing)} of {len(kept.asked)} cells are missing: {how}.")]
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ NUMBER = re.compile(r"\d+(\.\d+)?[kKmM]?")
 LIMIT = re.compile(r"(ttft|itl|e2e)=(\d+(?:\.\d+)?)(ms|s)")
 FIELDS = {"ttft": "ttft_s", "itl": "itl_token_s", "e2e": "e2e_s"}
 UNITS = {"ms": 0.001, "s": 1.0}
+WORDS = "stoker.bench.words"  # where a context has the words that are kept with a run
 
 
 class ManyValues(click.Command):
@@ -35,6 +37,24 @@ class ManyValues(click.Command):
             elif not is_more:
                 option = ""
         return super().parse_args(ctx, said)
+
+
+class Question(ManyValues):
+    """What is to be measured; `--resume RUN` with no other question asks what that run asked."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Notes the words in the context, for the run that keeps them."""
+        which = next((after for word, after in pairwise(args) if word == "--resume"), None)
+        words = args if which is None else _asked_again(args, which)
+        ctx.meta[WORDS] = ("bench", *words)
+        return super().parse_args(ctx, words)
+
+
+def _asked_again(args: list[str], which: str) -> list[str]:
+    from stoker.config import find_paths
+    from stoker.flows.bench_keeping import question_of, words_of_unfinished
+
+    return args if question_of(args) else [*words_of_unfinished(find_paths(), which), *args]
 
 
 def slo(said: str) -> BenchSlo:

@@ -125,14 +125,9 @@ def start_keeping(paths: Paths, wanted: Wanted, resumed: str | None) -> Keeper:
 
 def resume(paths: Paths, run: BenchRun, asked: Sequence[BenchCell], which: str = LAST) -> Keeper:
     """Takes up the last unfinished run that asks the same, or the one of a number; raises WrongUse or Refused."""
-    unfinished = read_unfinished(paths.bench_database)
-    if not unfinished:
-        raise WrongUse(
-            "there is no unfinished run", why="every run that was begun here is whole", next_step="leave --resume out"
-        )
     odd: dict[int, list[str]] = {}
     busy: list[int] = []
-    for number in unfinished if which == LAST else (_number(which, unfinished),):
+    for number in _unfinished(paths, which):
         claim = Claim(paths)
         if not claim.take(number):
             busy.append(number)
@@ -152,8 +147,25 @@ def resume(paths: Paths, run: BenchRun, asked: Sequence[BenchCell], which: str =
     raise Refused(
         f"run {last} is unfinished, and asks something else",
         why="; ".join(why),
-        next_step="ask the same as it did (`stoker bench show` tells), or leave --resume out to begin anew",
+        next_step=f"`stoker bench --resume {last}` alone asks what it asked; or leave --resume out to begin anew",
     )
+
+
+def words_of_unfinished(paths: Paths, which: str) -> tuple[str, ...]:
+    """Returns what an unfinished run, a number or `last`, was asked with. Raises WrongUse."""
+    words = read_bench_run(paths.bench_database, _unfinished(paths, which)[0]).run.words
+    begin = 2 if words[1:2] == ("measure",) else 1
+    return tuple(word for word in _without_resume(words[begin:]) if word not in ("--json", "--resume"))
+
+
+def _unfinished(paths: Paths, which: str) -> Sequence[int]:
+    """Returns the unfinished runs that are meant, the last one first."""
+    unfinished = read_unfinished(paths.bench_database)
+    if not unfinished:
+        raise WrongUse(
+            "there is no unfinished run", why="every run that was begun here is whole", next_step="leave --resume out"
+        )
+    return unfinished if which == LAST else (_number(which, unfinished),)
 
 
 def _number(which: str, unfinished: Sequence[int]) -> int:
@@ -181,8 +193,12 @@ def what_differs(begun: KeptRun, run: BenchRun, asked: Sequence[BenchCell]) -> l
 
 def question_of(words: Sequence[str]) -> list[str]:
     """Returns the words that say what is measured, in no order: without --resume, its value, and how it is printed."""
-    kept = [word for place, word in enumerate(words) if not (place and words[place - 1] == "--resume" and _is_which(word))]
-    return sorted(word for word in kept if word not in NOT_ASKED)
+    return sorted(word for word in _without_resume(words) if word not in NOT_ASKED)
+
+
+def _without_resume(words: Sequence[str]) -> list[str]:
+    """Returns the words without the value of --resume."""
+    return [word for place, word in enumerate(words) if not (place and words[place - 1] == "--resume" and _is_which(word))]
 
 
 def _is_which(word: str) -> bool:

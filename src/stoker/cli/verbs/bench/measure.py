@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from stoker.cli.bench_words import ManyValues, content, share, slo
+from stoker.cli.bench_words import WORDS, Question, content, share, slo
 from stoker.cli.kinds import seconds, tokens
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ Example:
 AT_ONCE, LENGTH, REQUESTS = click.IntRange(1, 4096), click.IntRange(1, 10**7), click.IntRange(1, 10**6)
 
 
-@click.command(cls=ManyValues, help=HELP, short_help="Measure (what it does without a command).")
+@click.command(cls=Question, help=HELP, short_help="Measure (what it does without a command).")
 @click.argument("service", required=False)
 @click.option("--url", help="Any address, with or without /v1, instead of a service.")
 @click.option("--model", help="The model to ask there, if there are several.")
@@ -64,13 +63,13 @@ AT_ONCE, LENGTH, REQUESTS = click.IntRange(1, 4096), click.IntRange(1, 10**7), c
 @click.option("--temperature", type=float, default=0.0, help="[0]")
 @click.option("--silence", "silence_s", type=seconds, default="5m", metavar="TIME", help="Give a silent request up. [5m]")
 @click.option("--tokenizer", type=click.Path(path_type=Path), help="A tokenizer.json, for a server that counts nothing.")
-@click.option("--resume", metavar="RUN", help="Measure what an unfinished run lacks: its number, or `last`.")
+@click.option("--resume", metavar="RUN", help="Measure what a run lacks, asked as it was: its number, or `last`.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, each request too.")
 @click.option("--writes", "with_writes", is_flag=True, help="With --json: when each read of a socket brought how much.")
 def measure(
-    service: str | None, url: str | None, model: str | None, key_file: Path | None, engine_url: str | None,
-    engine_key_file: Path | None, direct: bool, tokenizer: Path | None, resume: str | None, as_json: bool,
-    with_writes: bool, **asked: Any,
+    service: str | None, url: str | None, model: str | None, key_file: Path | None,
+    engine_url: str | None, engine_key_file: Path | None, direct: bool, tokenizer: Path | None, resume: str | None,
+    as_json: bool, with_writes: bool, **asked: Any,
 ) -> None:  # fmt: skip
     """Measures, and prints each cell as soon as it is known."""
     from stoker.cli.bench_text import Screen, without_writes
@@ -81,7 +80,7 @@ def measure(
     from stoker.flows.bench_keeping import start_keeping
 
     target, subject = _choose(service, Address(url, model, key_file, engine_url, engine_key_file), direct=direct)
-    wanted = _wanted(target, subject, tokenizer, asked)
+    wanted = _wanted(target, subject, tokenizer, asked, click.get_current_context().meta[WORDS])
     keeper = start_keeping(find_paths(), wanted, resume)
     wanted = wanted._replace(cells=keeper.missing)
     screen = Screen(wanted, is_silent=as_json)
@@ -119,7 +118,9 @@ def _choose(service: str | None, address: Address, *, direct: bool) -> tuple[Tar
     return target, BenchSubject(url=target.url, model=target.model)
 
 
-def _wanted(target: Target, subject: BenchSubject, tokenizer: Path | None, asked: dict[str, Any]) -> Wanted:
+def _wanted(
+    target: Target, subject: BenchSubject, tokenizer: Path | None, asked: dict[str, Any], words: tuple[str, ...]
+) -> Wanted:
     from stoker.bench.cell import Settings
     from stoker.flows.bench import Wanted
     from stoker.flows.bench_asked import Grid, loads_of, read_tokenizer, traced
@@ -136,4 +137,4 @@ def _wanted(target: Target, subject: BenchSubject, tokenizer: Path | None, asked
         asked["shared_prefix"], asked["turns"],
     )  # fmt: skip
     grid, settings = traced(asked["trace"], grid, settings) if asked["trace"] else (grid, settings)
-    return Wanted(target, subject, grid.cells(), settings, tuple(sys.argv[1:]), read_tokenizer(tokenizer))
+    return Wanted(target, subject, grid.cells(), settings, words, read_tokenizer(tokenizer))
