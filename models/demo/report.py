@@ -67,11 +67,12 @@ HEADS_TEXT = """`hf-eagle` and `hf-eagle3` draft for the target as EAGLE and EAG
 the target computes of the texts above, with five guesses in a row, as an engine makes them. Embeddings and output matrix
 are the target's. How often a guess is the target's likeliest token on held-out text, the words before it being given:
 """
-MTP_TEXT = """There is no head for multi-token prediction (MTP): neither engine loads one for this architecture. vLLM takes MTP layers
-by the model's type, and answers a Llama's with `NotImplementedError: Unsupported speculative method: 'mtp'` (0.32.0, on a
-processor; 0.26.0 has the same list by its source). SGLang 0.5.16 has `NEXTN` as another name of EAGLE, and takes its layers
-from the model's own files for architectures with a NextN class, of which Llama is none (by its source). `stoker plan`
-refuses `speculation = "mtp"` for a model whose files hold no such layers.
+MTP_TEXT = """\
+There is no head for multi-token prediction (MTP): neither engine loads one for this architecture. vLLM takes MTP
+layers by the model's type, and answers a Llama's with `NotImplementedError: Unsupported speculative method: 'mtp'`
+(0.32.0, on a processor; 0.26.0 has the same list by its source). SGLang 0.5.16 has `NEXTN` as another name of EAGLE,
+and takes its layers from the model's own files for architectures with a NextN class, of which Llama is none (by its
+source). `stoker plan` refuses `speculation = "mtp"` for a model whose files hold no such layers.
 """
 MAKE = """## Make it again
 

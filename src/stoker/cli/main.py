@@ -13,12 +13,16 @@ from stoker import __version__
 from stoker.cli import verbs
 from stoker.errors import StokerError, WrongUse
 
-# The order in which a newcomer meets them; a verb that is not named here comes last.
-ORDER = (
-    "up", "ask", "verify", "bench", "tune", "status", "watch", "alerts", "history", "logs", "diagnose", "timeline", "down",
-    "switch", "rollback", "run", "adopt", "plan", "predict", "lint", "import", "fetch", "check", "clients", "mcp", "install",
-    "uninstall", "keys", "usage", "flags", "rules", "facts", "serve", "completion",
-)  # fmt: skip
+# The verbs by what one wants to do; a verb that is not named here comes under the last heading.
+MAP = {
+    "Serve": ("up", "ask", "status", "switch", "down", "rollback", "run", "adopt"),
+    "Before it runs": ("plan", "predict", "lint", "import", "fetch", "check"),
+    "Prove and measure": ("verify", "bench", "tune"),
+    "Notice and explain": ("watch", "alerts", "history", "logs", "timeline", "diagnose"),
+    "Let programs and boxes in": ("clients", "mcp", "keys", "usage", "boxes"),
+    "Look up what is known": ("rules", "flags", "facts"),
+    "Set up": ("install", "uninstall", "export", "completion", "serve"),
+}
 MEANT = {
     "stop": ["down"],
     "start": ["up"],
@@ -42,9 +46,22 @@ class Verbs(click.Group):
     """Lists the verbs' folder; a verb's own imports wait until it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Returns the verbs, in the order of a newcomer's needs."""
-        names = [found.name for found in pkgutil.iter_modules(verbs.__path__)]
-        return sorted(names, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+        """Returns the verbs in the order of the map."""
+        return [name for names in self._map().values() for name in names]
+
+    def _map(self) -> dict[str, list[str]]:
+        names = {found.name for found in pkgutil.iter_modules(verbs.__path__)}
+        placed = {heading: [name for name in known if name in names] for heading, known in MAP.items()}
+        placed[next(reversed(MAP))] += sorted(names.difference(*MAP.values()))
+        return placed
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Shows the verbs under the headings of the map, all in one column."""
+        width = max(map(len, self.list_commands(ctx)))
+        for heading, names in self._map().items():
+            with formatter.section(heading):
+                commands = ((name, self.get_command(ctx, name)) for name in names)
+                formatter.write_dl([(name.ljust(width), one.get_short_help_str()) for name, one in commands if one])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports one verb."""
