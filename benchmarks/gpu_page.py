@@ -108,6 +108,13 @@ def render_door(notes: list[Note]) -> str:
     return render_table(head, rows)
 
 
+def render_loads(notes: list[Note]) -> str:
+    """Returns how fast weights came from a cold disk, and what share of its own rate that is."""
+    rows = [[note["engine"], note["content"], note["name"], f"{note['size_bytes'] / 1e9:.1f}", f"{note['weights_s']:.1f}",
+             str(note["disk_mb_s"]), share(note["share"])] for note in pick(notes, "load")]  # fmt: skip
+    return render_table(("engine", "weights", "how", "GB", "s", "the disk's own MB/s", "of that"), rows)
+
+
 def render_rest(notes: list[Note]) -> str:
     """Returns what kills, full cards and bad input led to."""
     lines = [
@@ -134,7 +141,8 @@ def _say_bad_input(note: Note) -> str:
 
 PARTS: dict[str, Callable[[list[Note]], str]] = {
     "Starts": render_starts, "Ways to draft": render_drafts, "The same words": render_exactness,
-    "Lengths of a chain": render_sweep, "The gateway": render_door, "When things go wrong": render_rest,
+    "Lengths of a chain": render_sweep, "The gateway": render_door, "Loading": render_loads,
+    "When things go wrong": render_rest,
 }  # fmt: skip
 
 

@@ -158,7 +158,7 @@ def _follow(files: list[Path], loader: subprocess.Popen[bytes], window_bytes: in
 
 def measure(files: list[Path], runs: int, window_bytes: int) -> None:
     """Measures each way in turn, as often as was asked for, and prints a table."""
-    rates: dict[str, list[float]] = {"the disk, around the page cache": []} | {way: [] for way in WAYS}
+    rates: dict[str, list[float]] = {way: [] for way in ("the disk, around the page cache", *WAYS)}
     disk = rates["the disk, around the page cache"]
     print(
         "| run | way | MB/s | of the disk | read ahead | most held | CPU of the read-ahead |\n|---|---|---|---|---|---|---|"
