@@ -116,6 +116,14 @@ class Monitoring:
 
         return wait_for(f"{name} to be {status} at the webhook", found, limit_s)
 
+    def await_alerts(self, name: str, status: str, services: set[str], limit_s: float) -> dict[str, Alert]:
+        """Returns the alerts of that name and status about so many services, in whatever order they came to the webhook."""
+        told: dict[str, Alert] = {}
+        while services - told.keys():
+            alert = self.await_alert(name, status, limit_s)
+            told[alert["labels"]["service"]] = alert
+        return told
+
     def end(self) -> None:
         """Ends both programs."""
         for one in self._running:

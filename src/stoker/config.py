@@ -32,6 +32,9 @@ Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 
 
+Content = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
+
+
 class GatewayConfig(Record, frozen=True):
     """The `[gateway]` table."""
 
@@ -53,6 +56,7 @@ class GatewayConfig(Record, frozen=True):
     usage_days: Annotated[int, msgspec.Meta(ge=0, le=36500)] = 90
     usage_rows: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 1_000_000
     dashboard: Literal["on", "read-only", "off"] = "on"
+    contents: Annotated[tuple[Content, ...], msgspec.Meta(max_length=16)] = ()
 
 
 class LimitsConfig(Record, frozen=True):

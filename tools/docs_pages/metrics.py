@@ -69,7 +69,7 @@ def all_families() -> list[Metric]:
         engine_families(()),
         machine_families(MachineSeen()),
         service_families(()),
-        judged_families((), {}),
+        judged_families((), {}, {}),
         box_families(()),
     )
     return sorted([*gateway.registry.collect(), *(one for part in own for one in part)], key=lambda family: family.name)

@@ -9,7 +9,7 @@ import click
 
 from stoker.cli.show import duration, size, table, wrapped
 from stoker.records.alerting import AlertRule
-from stoker.records.watching import Acted, Alert, CanaryView, HistoryView, WatchedService, WatchView
+from stoker.records.watching import Acted, Alert, CanaryView, ContentView, HistoryView, WatchedService, WatchView
 
 COLOURS = {"critical": "red", "warning": "yellow", "info": "cyan"}
 TICKS = "▁▂▃▄▅▆▇█"
@@ -30,6 +30,7 @@ def watch_text(view: WatchView) -> str:
     if view.services:
         lines += [table(SERVICES, [_row(one) for one in view.services]), ""]
     lines += [_canary_line(one.name, one.canary) for one in view.services if one.canary is not None]
+    lines += [f"drafts of {one.name} by content: {_contents(one.contents)}" for one in view.services if one.contents]
     lines += [click.style(f"not seen: {one.name}: {one.lost}", fg="yellow") for one in view.services if one.lost]
     lines += [click.style(f"lost: {one}", fg="yellow") for one in view.lost]
     return "\n".join([*lines, alerts_text(view.alerts)])
@@ -50,6 +51,11 @@ def _canary_line(name: str, canary: CanaryView) -> str:
         *([] if canary.accept_rate is None else [f"accept rate {canary.accept_rate:.2f}"]),
     ]
     return f"canary prompts of {name}, {duration(time.time() - canary.at)} ago: {', '.join(said)}"
+
+
+def _contents(views: Sequence[ContentView]) -> str:
+    said = (f"{one.content} {one.accept_rate:.2f} (accept length {_number(one.accept_length, 2)})" for one in views)
+    return ", ".join(said)
 
 
 def _number(value: float | None, places: int) -> str:

@@ -92,6 +92,10 @@ class Exporter(Collector):
         yield from self._told
         yield from service_families(self.services())
 
+    def only_content(self, service: str, since_s: float) -> str | None:
+        """Returns the content of all that the gateway has sent to a service since then; None where that is not one."""
+        return self._serving().contents.only(service, since_s)
+
     async def _look_at_engine(self, owner: ServiceOwner) -> EngineSeen:
         service, engine, endpoint = owner.plan.service, owner.plan.engine, owner.endpoint
         if endpoint is None:

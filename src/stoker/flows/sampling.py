@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from stoker.flows.exporting import Exporter
+from stoker.flows.exporting import FRESH_S, Exporter
 from stoker.records import WITHOUT_ENGINE, Memory
 from stoker.records.watching import WatchPoint
 from stoker.supervise.hands import Tools
@@ -55,6 +55,10 @@ class Sampler:
         asked = Asked(at_s, owner.service.launch, requests, work)
         lost, odd = (", ".join(sorted(said)) for said in (seen.problems & LOST, seen.problems - LOST))
         return make_sample(values, self._stall_s(seen), asked, lost, odd)
+
+    def only_content(self, service: str, looked_s: float) -> str | None:
+        """Returns the only content that a service was asked for since a look began, which may tell of a second before."""
+        return self._exporter.only_content(service, looked_s - FRESH_S)
 
     def silent_s(self, service: str) -> float:
         """Returns for how long a service has had requests and said nothing to any of them."""

@@ -56,6 +56,7 @@ class Watching(Collector):
         self._watcher = Watcher(floor_bytes, {})
         self._log = WatchLog(paths.watch_database, lambda: self._watcher.keep())
         self._samples: dict[str, EngineSample] = {}
+        self._counted_s: dict[str, float] = {}  # when the look began that last saw a service's counters
         self._machine = MachineSample(0.0, None)
         self._looked_at: Clock | None = None
         self._fault = ""
@@ -102,6 +103,7 @@ class Watching(Collector):
 
     async def look(self) -> None:
         """Looks once."""
+        begun_s = time.monotonic()
         await self._sampler.look()
         clock, before = Clock(time.monotonic(), time.time()), self._looked_at
         self._looked_at = clock
@@ -110,6 +112,7 @@ class Watching(Collector):
         looked = self._look_at_machine(clock, took_s)
         for owner in list(self._supervisor.owners.values()):
             looked |= await self._look_at_service(owner, clock, took_s)
+            self._note_content(owner, begun_s)
         changed = self._forget_gone(clock) + self._book.take(looked, clock, self._watcher.lasted_s())
         for alert in changed:
             await self._tell(alert, clock)
@@ -143,11 +146,24 @@ class Watching(Collector):
         self._log.note_point(name, clock.epoch, point)
         return looked
 
+    def _note_content(self, owner: ServiceOwner, begun_s: float) -> None:
+        """Counts what grew for the content of which all requests were since the last look that saw the engine's counters."""
+        name = owner.plan.service
+        sample, since_s = self._samples.get(name), self._counted_s.get(name)
+        if sample is None or sample.lost:
+            return
+        self._counted_s[name] = begun_s
+        growth = self._watcher.engine(name, method_of(owner.plan)).growth
+        content = None if growth is None or since_s is None else self._sampler.only_content(name, since_s)
+        if growth is not None and content is not None:
+            self._watcher.contents(name).take(content, growth)
+
     def _forget_gone(self, clock: Clock) -> list[Alert]:
         """Drops what concerns services that were forgotten."""
         gone = self._watcher.services() - self._supervisor.owners.keys()
         for name in gone:
             self._watcher.forget(name)
+            self._counted_s.pop(name, None)
         return [alert for name in gone for alert in self._book.drop(name, clock)]
 
     async def _tell(self, alert: Alert, clock: Clock) -> None:
@@ -190,13 +206,15 @@ class Watching(Collector):
         return WatchedService(
             name, state, sample.running, sample.waiting, rate, seen.accepted / seen.drafted if seen.drafted else None,
             1 + seen.accepted / seen.steps if seen.steps else None, check.drafts.band, sample.lost, canary,
+            self._watcher.contents(name).views(),
         )  # fmt: skip
 
     def collect(self) -> Iterator[Metric]:
         """Tells Prometheus what this daemon judges by itself."""
         views = ((name, self._canaries.view(owner)) for name, owner in self._supervisor.owners.items())
         canaries = {name: view for name, view in views if view is not None}
-        yield from judged_families(self._book.alerts(time.time()), canaries)
+        contents = {name: self._watcher.contents(name).totals for name in self._supervisor.owners}
+        yield from judged_families(self._book.alerts(time.time()), canaries, contents)
 
 
 def _say_jump(before: Clock | None, now: Clock) -> None:

@@ -12,6 +12,7 @@ from stoker.errors import StokerError
 from stoker.gateway.admission import Claim, Line, Places, Ticket
 from stoker.gateway.asked import Asked, read_asked, read_realtime
 from stoker.gateway.chain import chain_of
+from stoker.gateway.contents import Contents
 from stoker.gateway.directory import Directory, Entry, NoReplica, NoSingleModel
 from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.filtered import filter_exchange
@@ -52,6 +53,7 @@ class Errand:
         self.asked = asked
         self.begun_at = asyncio.get_running_loop().time()
         self.relay: Relay | None = None
+        self.content: str | None = None
         self.tried: frozenset[str] = frozenset()  # replicas that could not be reached
         self.is_from_door = False  # another box's, which knows other replicas
 
@@ -68,6 +70,7 @@ class Serving:
         self._engine_key = engine_key
         self._spawn = spawn
         self._pool, self._silence = Pool(), Silence(config.engine_silence_limit_s)
+        self.contents = Contents(config.contents)
         self._lines: dict[str, Line] = {}
         self._ways: dict[str, Way] = {}
         self._box = ""
@@ -118,6 +121,7 @@ class Serving:
         """Forgets a service that is no more and has nothing under way."""
         for known in (self._lines, self._ways, self._relays, self._heard_at, self._said_tokens):
             known.pop(service, None)
+        self.contents.forget(service)
 
     def close(self) -> None:
         """Closes the connections that are kept."""
@@ -274,6 +278,7 @@ class Serving:
         elif errand.is_from_door:
             relay.on_unreached = partial(refuse_unreached, exchange)
         self._relays[endpoint.service].add(relay)
+        errand.content = self.contents.begin(endpoint.service, exchange.request)
         if not relay.begin():
             self._spawn(relay.run(), carried)
 
@@ -284,6 +289,7 @@ class Serving:
         other = self._directory.find_another(entry, errand.tried)
         if errand.relay is not None:
             self._relays[entry.service].discard(errand.relay)
+            self.contents.end(entry.service, errand.content)
         if other is None:
             return False
         del exchange.extra[said_before:]
@@ -318,6 +324,7 @@ class Serving:
             return
         service, passage = errand.entry.service, relay.passage
         self._relays[service].discard(relay)
+        self.contents.end(service, errand.content)
         self._heard_at[service] = max(self._heard_at[service], relay.heard_at())
         # These know the relay, or who has it: none of them would go before the collector of cycles comes round.
         relay.passage = relay.on_unreached = None

@@ -175,6 +175,15 @@ class CanaryView(Record, frozen=True):
     accept_rate: float | None
 
 
+class ContentView(Record, frozen=True):
+    """What drafts are worth for one content, where requests say theirs: of stretches in which nothing else ran."""
+
+    content: str
+    accept_rate: float
+    accept_length: float | None
+    draft_tokens: int
+
+
 class WatchedService(Record, frozen=True):
     """A service as watching sees it now; the band is what its accept rate is when it is well, None until it is learnt."""
 
@@ -188,6 +197,7 @@ class WatchedService(Record, frozen=True):
     band: tuple[float, float] | None
     lost: str = ""
     canary: CanaryView | None = None
+    contents: tuple[ContentView, ...] = ()
 
 
 class WatchView(Record, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stoker.records import Memory, UsageRecord
 from stoker.watch.canaries import DRAFT_FAULTS, CanaryCheck
+from stoker.watch.contents import ContentRates
 from stoker.watch.disks import DisksCheck
 from stoker.watch.engine import EngineCheck
 from stoker.watch.gpus import GpusCheck
@@ -27,6 +28,7 @@ class Watcher:
         self._engines: dict[str, EngineCheck] = {}
         self._requests: dict[str, RequestCheck] = {}
         self._canaries: dict[str, CanaryCheck] = {}
+        self._contents: dict[str, ContentRates] = {}
         self._doubted_s: dict[str, float] = {}
 
     def engine(self, service: str, method: str) -> EngineCheck:
@@ -54,6 +56,10 @@ class Watcher:
             check = self._canaries[service] = CanaryCheck(service, plan_id)
             check.restore(self._kept.get(_name(service, CANARIES), ()))
         return check
+
+    def contents(self, service: str) -> ContentRates:
+        """Returns what a service's drafts are worth by content."""
+        return self._contents.setdefault(service, ContentRates())
 
     def doubted_since_s(self, service: str) -> float | None:
         """Returns since when a service's drafts are taken for worse; None where they are not."""
@@ -111,7 +117,7 @@ class Watcher:
     def forget(self, service: str) -> None:
         """Drops what concerns a service that is not there any more; what was learnt of it is kept."""
         self._kept |= self._learnt_of(service)
-        for checks in (self._engines, self._requests, self._canaries, self._doubted_s):
+        for checks in (self._engines, self._requests, self._canaries, self._contents, self._doubted_s):
             checks.pop(service, None)
 
     def _learnt_of(self, service: str) -> Kept:
