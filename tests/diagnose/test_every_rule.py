@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from near_misses import NEAR
 from stoker.diagnose.anchors import LEAST, find_anchors
 from stoker.flows.diagnose import Known, diagnose_source
 from stoker.plan.situation import Facts
@@ -167,3 +168,15 @@ def test_every_sign_holds_letters_by_which_its_line_is_found(rule: Rule) -> None
         assert anchors
         assert any(anchor in spell(sign).lower() for anchor in anchors)
         assert min(map(len, anchors)) >= LEAST
+
+
+UNSCOPED = [rule for rule in RULES if not rule.when and not rule.wrong]
+
+
+@pytest.mark.parametrize("rule", UNSCOPED, ids=[one.id for one in UNSCOPED])
+def test_a_line_that_only_looks_like_the_fault_is_not_taken_for_it(rule: Rule) -> None:
+    """Its sign alone makes such a rule sure, so that a near miss was written for each."""
+    near = NEAR[rule.id]
+    words = {word for sign in rule.signs for word in re.findall(r"[a-z]{3,}", sign.lower())}
+    assert words & set(re.findall(r"[a-z]{3,}", near.lower())), "it has no word of the sign, and so is no near miss"
+    assert rule.id not in named(diagnose(near, {}))
