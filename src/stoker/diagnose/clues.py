@@ -98,6 +98,8 @@ def _hardware(clues: Mapping[str, Hit]) -> Facts:
         facts["sm"] = hit.found["sm"] or "12.1"
     if hit := clues.get("gpu"):
         facts |= GPUS[hit.found[1]]
+    if hit := clues.get("nccl"):
+        facts["nccl_nodes"] = 2 if hit.found["between"] else int(hit.found["nodes"] or 1)
     return facts | _processors(clues)
 
 

@@ -24,6 +24,7 @@ class Start:
         self.version: str | None = None
         self.rules: dict[str, list[Hit]] = {}
         self.times: Counter[str] = Counter()
+        self.last_line: dict[str, int] = {}  # on which the sign of a rule was seen last
         self.first_faults: list[Hit] = []
         self.last_faults: deque[Hit] = deque(maxlen=FAULTS)
         self.clues: dict[str, Hit] = {}
@@ -34,6 +35,7 @@ class Start:
         kind, name = hit.sign.kind, hit.sign.name
         if kind == "rule":
             self.times[name] += 1
+            self.last_line[name] = hit.line
             kept = self.rules.setdefault(name, [])
             if len(kept) < EVIDENCE and hit.line not in {one.line for one in kept}:
                 kept.append(hit)
@@ -46,6 +48,10 @@ class Start:
         elif kind == "start":
             self.version = self.version or hit.found.groupdict().get("version")
         self.spoke[name] += {"start": 10, "stage": 10, "speaker": 1}.get(kind, 0)
+
+    def was_survived(self, rule: str) -> bool:
+        """Tells whether the engine became ready after all that it said of a rule: what it said ended nothing."""
+        return self.ready_line is not None and self.last_line[rule] < self.ready_line
 
     def has_fault(self) -> bool:
         """Tells whether anything in it looks like a fault."""

@@ -21,6 +21,7 @@ CONTEXT = 140  # characters that are shown on either side of a sign
 MOST_UNKNOWN = 8
 WARNINGS, ALL = 3, 10  # the rank among signs of faults from which on they may be warnings
 BOTH = 2
+ENDING = frozenset({"crash", "oom"})
 
 
 class Suspect(NamedTuple):
@@ -30,14 +31,22 @@ class Suspect(NamedTuple):
     hits: Sequence[Hit]
     unknown: tuple[str, ...]
     confidence: Confidence
+    was_survived: bool = False
 
 
 def find_suspects(start: Start, rules: Iterable[Rule], situation: Situation, launch_known: bool) -> list[Suspect]:
     """Returns the rules that explain something of a start, each cause before what follows from it."""
     known = {rule.id: rule for rule in rules}
     found = [_suspect(known[name], hits, situation, launch_known) for name, hits in start.rules.items()]
-    suspects = _without_rivals([one for one in found if one is not None])
-    return sorted(suspects, key=_rank)
+    told = [_survived(one) if start.was_survived(one.rule.id) else one for one in found if one is not None]
+    return sorted(_without_rivals(told), key=_rank)
+
+
+def _survived(suspect: Suspect) -> Suspect:
+    """What would have ended the engine cannot have been there, or not so, where it became ready afterwards."""
+    if suspect.rule.severity not in ENDING:
+        return suspect
+    return suspect._replace(confidence="possible", was_survived=True)
 
 
 def _suspect(rule: Rule, hits: Sequence[Hit], situation: Situation, launch_known: bool) -> Suspect | None:
@@ -108,8 +117,9 @@ def _rank(suspect: Suspect) -> tuple[bool, bool, bool, int, int, int, str]:
     """What ends an engine comes first, then what is sure; of those the first in the log is the cause of the others."""
     rule = suspect.rule
     first = min(hit.line for hit in suspect.hits)
+    ends = rule.severity in FORBIDDING and not suspect.was_survived
     return (
-        rule.severity not in FORBIDDING, suspect.confidence == "possible", rule.is_consequence, first, len(suspect.unknown),
+        not ends, suspect.confidence == "possible", rule.is_consequence, first, len(suspect.unknown),
         -_width(suspect), rule.id,
     )  # fmt: skip
 

@@ -24,8 +24,8 @@ DULL, NEVER = 4, -1  # so often where they said nothing, and then never
 MANY = 500  # of anchors in a block: where there are more, it is looked first which of its lines are the same
 PIECE, OVERLAP = 8192, 1024
 STEP = PIECE - OVERLAP
-# What a client asked for is no sign of anything, whatever it says.
-QUOTED = re.compile(r"""Received request|\bprompt: ['"]|["'](?:content|prompt|text|input)["']: """)
+# What a client asked for or a model wrote is no sign of anything, whatever it says.
+QUOTED = re.compile(r"""Received request|\b(?:prompt|output): ['"]|["'](?:content|prompt|text|input)["']: """)
 
 
 Match = tuple[int, int, int]  # an anchor's number, where it begins, where it ends

@@ -35,6 +35,7 @@ CLUES = {
     "platforms": r"platform \(linux/(?P<image>\w+)[^)]*\) does not match the (?:detected host|expected) platform"
     r" \(linux/(?P<host>\w+)",
     "manifest": r"no matching manifest for linux/(?P<host>\w+)",
+    "nccl": r"NCCL INFO .*(?:\bnNodes (?P<nodes>\d+)\b|\bnranks (?P<alone>1)\b|\bChannel .* via NET/(?P<between>\w))",
     "architecture": r"Resolved architecture: (\w+)|general\.architecture\s+str\s+= (\w+)",
     "model": r"Starting to load model (\S+?)\.\.\.|load_model: loading model '([^']+)'",
     "llm": r"LLM engine \(v(?P<version>[\d.]+\S*?)\) with config: model='(?P<model>[^']+)'",

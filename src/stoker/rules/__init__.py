@@ -71,6 +71,7 @@ FACTS = {
     "privileged_ports": "whether it listens below 1024",
     "nodes": "machines over which the model is spread",
     "ranks": "the same while Stoker itself plans it over several",
+    "nccl_nodes": "machines that NCCL says it joined",
     "lost": "the names of all variables that were set where they reach no engine",
     "image_arch": "the architectures that the image was built for, where they are known",
     "together_share": "what this service and those that run take together, as a share of the machine's memory",
