@@ -4,6 +4,22 @@ A rule with a scope has its near misses made: the scope is turned round, fact by
 """
 
 NEAR = {
+    "image-brings-driver-files": "nvidia-container-cli: mount error: stat failed: /usr/lib/libcuda.so.1: no such file or directory",
+    "cdi-description-stale": "level=info msg=\"Selected /dev/dri/renderD128 as a CDI host device\"",
+    "container-user-without-name": "INFO uid 1000 found by getpwuid(): engine",
+    "flashinfer-no-architecture": "INFO FlashInfer: supported CUDA architectures are [(12, '1a')]",
+    "deepgemm-no-kernel": "Failed to open: /models/m/deep_gemm.json, using defaults",
+    "ptxas-older-than-gpu": "ptxas info    : Compiling entry function 'kernel' for 'sm_121a'",
+    "ptxas-failed": "subprocess: ptxas --gpu-name=sm_121a ended with exit status 0",
+    "gpu-not-initialised": "NVRM: GPU 0000:09:00.0: RmInitAdapter took 2 s",
+    "gsp-not-answering": "NVRM: GPU0 GSP firmware 595.71.05 is loaded, RPC timeout is 6 s",
+    "work-ended-after-a-gpu-fault": "NVRM: Xid (PCI:0000:dc:00): 450, a number that no driver has",
+    "cuda-headers-missing": "/w/x.cu:1:10: fatal error: my_kernels.h: No such file or directory",
+    "nvcc-missing": "INFO nvcc found: /usr/local/cuda/bin/nvcc, release 13.0",
+    "bfloat16-not-on-this-gpu": "INFO bfloat16 is supported on this GPU (compute capability 12.1)",
+    "transformers-older-than-model": "INFO rope_scaling of the model: {'rope_type': 'llama3', 'factor': 8.0}",
+    "tokenizer-class-not-known": "INFO the tokenizer class of this model, PreTrainedTokenizerFast, does exist",
+    "download-broken-off": "INFO consistency check passed: file has size 4999802720",
     "hf-cli-name": "usage: huggingface-cli: download MODEL [--local-dir FOLDER]",
     "cdi-device-nvidia": 'could not select device driver "" with capabilities: [[tpu]].',
     "too-many-open-files-loader": "OSError: [Errno 24] Too many open files: '/var/log/app.log'",
