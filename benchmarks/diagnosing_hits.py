@@ -1,7 +1,7 @@
-"""How often `stoker diagnose` is right: logs taken from public threads, held against the rules before and after they were mended.
+"""How often `stoker diagnose` is right: logs of public threads, held against the rules before and after they were mended.
 
-python -m benchmarks.diagnosing_hits [--write docs/measured/diagnosing.md] prints a table. What is expected of each log stands in
-its first lines (`tests/cases/diagnose`); the rules of a commit are run as they were, out of git, each in a process of its own.
+python -m benchmarks.diagnosing_hits [--write docs/measured/diagnosing.md] prints a table. What is expected of each log is
+in its first lines (`tests/cases/diagnose`); a commit's rules are run as they were, out of git, in a process of their own.
 """
 
 from __future__ import annotations
@@ -49,17 +49,18 @@ GROUPS = (
 SECTION = """{heading}
 <!-- Written by `python -m benchmarks.diagnosing_hits --write docs/measured/diagnosing.md`. -->
 
-Logs were shortened from public issue threads to the lines that tell, and what each should be found to say was written down before the
-rules were tried on it. Then the rules were mended, so only the rows "as before" say how well `stoker diagnose` does with a log that it
-was not written for: the rows "now" say that mending did no harm. Both sets were chosen by those who write the rules, and most
-of them are short; a set that others choose may do worse.
+Logs were shortened from public issue threads to the lines that tell, and what each should be found to say was written down
+before the rules were tried on it. Then the rules were mended, so only the rows "as before" say how well `stoker diagnose`
+does with a log that it was not written for: the rows "now" say that mending did no harm. The sets were chosen by those who
+write the rules, and most logs are short; a set that others choose may do worse.
 
-| logs | rules | cause named first | "I don't know" where that is right | "I don't know" where there is a cause | another cause first | wrong above "possible" |
+| logs | rules | cause first | rightly none | none, but there is a cause | another first | any wrong one |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
 {rows}
 
-"As before" is strict: where mending added a rule for a log's cause, nothing that was said before counts as right. "Wrong above
-possible" counts logs with any finding that is certain or likely and is not expected; harmless noise is not counted.
+"None" is no finding that is certain or likely ("I don't know"). "Any wrong one" counts logs with a finding that is certain
+or likely and not expected; harmless noise is not counted. "As before" is strict: where mending added a rule for a log's
+cause, nothing that was said before counts as right.
 """
 
 
