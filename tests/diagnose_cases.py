@@ -2,8 +2,8 @@
 
 `top` is the confidence and the rule of the first finding, or `nothing` where no finding may be more than possible; `then`
 names further findings, `possible` those that are no more than that, `not` rules that may not be named, `noise` what is to be
-told as harmless, `cause` what a person found before the rules were tried on it, `unknown` a text in lines that nobody can
-explain, `hidden` a secret, `context` the launch's command.
+told as harmless, `cause` what a person found before the rules were tried on it and `first` what these told then, `unknown` a
+text in lines that nobody can explain, `hidden` a secret, `context` the launch's command.
 """
 
 from __future__ import annotations

@@ -4,6 +4,10 @@ A rule with a scope has its near misses made: the scope is turned round, fact by
 """
 
 NEAR = {
+    "weights-of-another-size": "INFO loaded weights of size torch.Size([5376, 1152])",
+    "fp8-not-on-this-gpu": "INFO type fp8e4nv is supported in this architecture",
+    "engine-kernels-missing": "INFO _OpNamespace vllm has 41 objects, no attribute is missing",
+    "gpu-was-reset": "INFO ggml_vulkan: no errordevicelost since the start",
     "weights-missing": "INFO model weights take 17.4 GiB, no file named model.safetensors.index.json is needed",
     "config-names-no-model": "INFO model_type of the model in /models/m is qwen3, which is recognized",
     "quantisation-not-known": "INFO quantization method: modelopt_fp4",

@@ -15,7 +15,7 @@ from stoker.records import Diagnosis
 from stoker.rules.load import find_rule
 
 CASES = read_cases()
-KEYS = {"source", "cause", "context", "top", "then", "possible", "not", "noise", "unknown", "hidden"}
+KEYS = {"source", "cause", "first", "context", "top", "then", "possible", "not", "noise", "unknown", "hidden"}
 every_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 OF_THIS_MACHINE = re.compile(r"/root/\.cache|/home/(?!me\b|user\b)\w+|hf_[A-Za-z0-9]{30}")
 
