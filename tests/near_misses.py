@@ -4,6 +4,16 @@ A rule with a scope has its near misses made: the scope is turned round, fact by
 """
 
 NEAR = {
+    "model-not-in-float16": "INFO the model type qwen3 does support float16",
+    "mount-file-onto-folder": "INFO mounts: 1 directory, 2 files, nothing onto another",
+    "container-flag-not-known": "INFO no unknown flags, 3 flags are deprecated",
+    "compose-older-than-file": "INFO resources.reservations has devices: 1, additional properties: none",
+    "certificate-not-trusted": "INFO the certificate was verified, nothing failed",
+    "packages-do-not-fit": "INFO import of transformers took 2 s, the name of the class is LlamaForCausalLM",
+    "system-older-than-build": "INFO libc is of version GLIBC_2.39",
+    "ray-versions-differ": "INFO the cluster was started with Ray 2.44.1 on all nodes",
+    "systemd-gave-up": "INFO start request of coder.service: first one, not repeated",
+    "torch-compile-failed": "INFO torch._dynamo compiled the model in 8 s",
     "weights-of-another-size": "INFO loaded weights of size torch.Size([5376, 1152])",
     "fp8-not-on-this-gpu": "INFO type fp8e4nv is supported in this architecture",
     "engine-kernels-missing": "INFO _OpNamespace vllm has 41 objects, no attribute is missing",
