@@ -4,6 +4,11 @@ A rule with a scope has its near misses made: the scope is turned round, fact by
 """
 
 NEAR = {
+    "tokenizer-damaged": "INFO tokenizer.model was parsed from /models/m, 32000 pieces",
+    "config-not-json": "INFO the config file at /models/m/config.json is a valid JSON file",
+    "flag-missing": "INFO all arguments that are required were given",
+    "port-below-1024": "INFO attempting to bind on address 0.0.0.0:8000, nothing is denied",
+    "security-module-denied": "audit: apparmor=\"ALLOWED\" operation=\"open\"",
     "model-not-in-float16": "INFO the model type qwen3 does support float16",
     "mount-file-onto-folder": "INFO mounts: 1 directory, 2 files, nothing onto another",
     "container-flag-not-known": "INFO no unknown flags, 3 flags are deprecated",
