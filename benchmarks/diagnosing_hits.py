@@ -52,9 +52,10 @@ SECTION = """{heading}
 
 Logs were shortened from public issue threads to the lines that tell, and what each should be found to say was written down
 before the rules were tried on it. Then the rules were mended, so only the rows "as before" say how well `stoker diagnose`
-does with a log that it was not written for: the rows "now" say that mending did no harm. Faults were sought that no log here
-had yet, so most are rarer than what people meet first; the sets were chosen by those who write the rules, and most logs are
-short. A set that others choose may do better or worse.
+does with a log that it was not written for: the rows "now" say that mending did no harm. The third set came in three
+batches, each tried before anything was mended for it. Faults were mostly sought that no log here had yet, which makes them
+rarer than what people meet first; the sets were chosen by those who write the rules, and most logs are short. A set that
+others choose may do better or worse.
 
 | logs | rules | cause first | rightly none | none, but there is a cause | another first | any wrong one |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
