@@ -23,7 +23,7 @@ function measured(began, firstAt, tokens, timings) {
 export function chatTab(place, name, { looksOn }) {
   const talk = h("div", { class: "talk", "aria-live": "polite" }), question = h("textarea", { id: "question", rows: 2, required: true });
   const send = h("button", { type: "submit", class: "main" }, "Ask"), stop = h("button", { type: "button", hidden: true }, "Stop");
-  const request = h("pre", { tabindex: "0", "aria-label": "The request as curl" }), shown = h("details", { hidden: true }, h("summary", {}, "The request as curl"), request);
+  const request = h("pre", { tabindex: "0", role: "group", "aria-label": "The request as curl" }), shown = h("details", { hidden: true }, h("summary", {}, "The request as curl"), request);
   const messages = [];
   let model = null, cut = null, isReady = false, tellsSteps = false;
 

@@ -16,7 +16,7 @@ async function copy(text, place) {
 }
 
 function shown(one) {
-  const text = h("pre", { tabindex: "0", "aria-label": `Settings for ${one.title}` }, one.text);
+  const text = h("pre", { tabindex: "0", role: "group", "aria-label": `Settings for ${one.title}` }, one.text);
   return [h("div", { class: "row" }, h("h2", {}, one.title), h("span", { class: "dim" }, one.place), h("span", { class: "grow" }),
     h("button", { type: "button", class: "main", "data-copy": one.client, onclick: () => copy(one.text, text) }, "Copy")), text,
     one.settings.length ? table(["Setting", "Value", "Why"], one.settings.map((each) => [h("code", {}, each.name), h("code", {}, each.value), each.because]), "Reasons") : ""];

@@ -10,8 +10,8 @@ const heads = (pairs) => pairs.map(([name, value]) => `${name}: ${value}`).join(
 function exchange(one) {
   const told = one.status == null ? `no answer: ${one.problem}` : `${one.status}${one.problem ? `, ${one.problem}` : ""}`;
   return h("details", {}, h("summary", {}, h("code", {}, `${one.method} ${one.url}`), ` → ${told}, ${seconds(one.took_s)}`),
-    h("pre", { tabindex: "0", "aria-label": "Request" }, [heads(one.headers), one.body].filter(Boolean).join("\n\n")),
-    h("pre", { tabindex: "0", "aria-label": "Reply" }, [heads(one.reply_headers), one.reply].filter(Boolean).join("\n\n")));
+    h("pre", { tabindex: "0", role: "group", "aria-label": "Request" }, [heads(one.headers), one.body].filter(Boolean).join("\n\n")),
+    h("pre", { tabindex: "0", role: "group", "aria-label": "Reply" }, [heads(one.reply_headers), one.reply].filter(Boolean).join("\n\n")));
 }
 
 function check(one) {

@@ -5,12 +5,12 @@ import { h } from "./dom.js";
 import { fixOffer } from "./fix.js";
 import { fill } from "./waiting.js";
 
-const lines = (evidence) => h("pre", { tabindex: "0", "aria-label": "Evidence" }, evidence.map((one) => `${one.line}: ${one.text}`).join("\n"));
+const lines = (evidence) => h("pre", { tabindex: "0", role: "group", "aria-label": "Evidence" }, evidence.map((one) => `${one.line}: ${one.text}`).join("\n"));
 const isMended = (one) => one.confidence !== "possible" && (one.drop.length > 0 || Object.keys(one.use).length > 0);
 
 function finding(one, offer) {
   return h("article", { class: "finding" }, h("h3", {}, one.title), h("p", { class: "dim" }, `${one.confidence} · rule ${one.rule}`),
-    h("p", {}, one.cause), h("p", {}, h("strong", {}, "What to do: "), one.fix), one.command && h("pre", { tabindex: "0", "aria-label": "Command" }, one.command),
+    h("p", {}, one.cause), h("p", {}, h("strong", {}, "What to do: "), one.fix), one.command && h("pre", { tabindex: "0", role: "group", "aria-label": "Command" }, one.command),
     offer && isMended(one) && [h("div", { class: "row" }, offer.look), offer.body], lines(one.evidence));
 }
 

@@ -6,7 +6,7 @@ import { h, say, show } from "./dom.js";
 import { tell, tellFault } from "./notices.js";
 import { fill } from "./waiting.js";
 
-const diff = (lines, name) => h("pre", { class: "diff", tabindex: "0", "aria-label": name },
+const diff = (lines, name) => h("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": name },
   lines.map((line) => h("span", { class: line.startsWith("+") ? "plus" : "minus" }, `${line}\n`)));
 
 function outcome(fix) {

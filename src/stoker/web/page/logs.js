@@ -8,7 +8,7 @@ const LINES = 1000, PAUSE_MS = 1500, TYPING_MS = 300;
 export function logsTab(place, name) {
   const search = h("input", { type: "search", id: "search", maxlength: "200", placeholder: "search all of it", oninput: () => soon(TYPING_MS) });
   const fold = h("input", { type: "checkbox", id: "fold", checked: true, onchange: () => soon(0) });
-  const count = h("span", { class: "dim", role: "status" }), text = h("pre", { class: "log", tabindex: "0", "aria-label": `Log of ${name}` });
+  const count = h("span", { class: "dim", role: "status" }), text = h("pre", { class: "log", tabindex: "0", role: "group", "aria-label": `Log of ${name}` });
   place.replaceChildren(h("div", { class: "row" }, h("label", { for: "search", class: "hidden" }, "Search the log"), search,
     h("label", {}, fold, " fold noise"), count), text);
   let timer = 0, isOpen = true, asked = 0;

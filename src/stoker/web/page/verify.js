@@ -44,7 +44,7 @@ function underWay(stop) {
 }
 
 function cell(found, name, probe, open) {
-  if (!found) return h("td", { class: "dim" }, h("span", { "aria-label": "never asked" }, "·"));
+  if (!found) return h("td", { class: "dim" }, h("span", { role: "img", "aria-label": "never asked" }, "·"));
   const when = `${found.verdict}, ${ago(found.at)} ago by ${found.occasion === "gate" ? "its gate" : "stoker verify"}${found.is_of_this_plan ? "" : ", by another plan"}`;
   return h("td", {}, h("button", { type: "button", class: `verdict-sign ${kind(found.verdict)}${found.is_of_this_plan ? "" : " old"}`, title: `${probe}: ${when}`,
     "aria-label": `${name}, ${probe}: ${when}`, onclick: () => open(name, probe, found) }, SIGNS[found.verdict]));
