@@ -10,7 +10,8 @@ from stoker.cli.plan_text import findings_lines
 from stoker.cli.show import wrapped
 from stoker.cli.ways_text import name_of, ways_lines
 from stoker.records import Setting, say_bytes
-from stoker.records.spread import Link, RankPlan, SpreadReport
+from stoker.records.ranks import Link
+from stoker.records.spread import RankPlan, SpreadReport
 from stoker.rules.load import load_rules
 
 KINDS = {"rdma": "RDMA", "sockets": "no RDMA", "unknown": "unknown"}

@@ -227,6 +227,10 @@ class Daemon:
                 raise _refusal(reply.status, reply.read())
             yield from reply
 
+    def call(self, method: str, path: str, body: object, kind: type[T], limit_s: float = CALL_LIMIT_S) -> T:
+        """Returns what the daemon answers to any use of its control API; raises the error that it tells of."""
+        return self._call(method, path, body, kind, limit_s)
+
     def _call(self, method: str, path: str, body: object, kind: type[T], limit_s: float = CALL_LIMIT_S) -> T:
         with self._open(method, path, body, limit_s) as reply:
             raw = reply.read()

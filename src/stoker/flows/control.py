@@ -24,6 +24,8 @@ from stoker.flows.looking import Looking
 from stoker.flows.menu import Menu
 from stoker.flows.planning import find_wish, make_plan
 from stoker.flows.proving import Proving, view_matrix
+from stoker.flows.ranks.desk import RankDesk
+from stoker.flows.ranks.head import plan_head
 from stoker.flows.verify import choose_probes
 from stoker.flows.watching import Watching
 from stoker.plan.idle import ON_PURPOSE
@@ -56,7 +58,7 @@ class Control:
     def __init__(
         self, paths: Paths, store: ServiceStore, history: History, verifications: VerificationStore,
         supervisor: Supervisor, menu: Menu, idle: Idle, keys: KeyDesk, watching: Callable[[], Watching],
-        board: Callable[[], Board], boxes: BoxDesk,
+        board: Callable[[], Board], boxes: BoxDesk, ranks: RankDesk,
     ) -> None:  # fmt: skip
         self._watching, self._board = watching, board
         self._paths = paths
@@ -68,6 +70,7 @@ class Control:
         self._idle = idle
         self.keys = keys
         self.boxes = boxes
+        self.ranks = ranks
         self.agents = Agents(paths)
         self.proving = Proving(paths, verifications)
         self.fixes = FixTrials(paths, supervisor, self.switch)
@@ -103,9 +106,13 @@ class Control:
 
     async def plan(self, wish: Wish) -> Plan:
         """Returns the plan of a wish; raises Refused where it cannot work, or its model's name is taken."""
-        plan = await asyncio.to_thread(make_plan, wish)  # it reads headers and asks programs for their versions
+        # It reads headers and asks programs for their versions; of a model over several boxes it asks those.
+        plan = await asyncio.to_thread(self._make_plan, wish)
         self._check_names(plan.service, plan.model)
         return plan
+
+    def _make_plan(self, wish: Wish) -> Plan:
+        return plan_head(wish, self._paths, self.boxes.own_name) if wish.boxes else make_plan(wish)
 
     async def up(self, wish: Wish, *, is_trial: bool = False) -> ServiceView:
         """Plans a wish and asks for it to run; the state returned is the first that follows.

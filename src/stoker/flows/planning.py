@@ -70,15 +70,19 @@ def check_one_box(wish: Wish) -> None:
     """Raises Refused for a service over several boxes: a part of it alone would answer nobody."""
     if wish.boxes:
         raise Refused(
-            f"{wish.name} is one model over {len(wish.boxes)} boxes, which is planned and not started yet",
+            f"{wish.name} is one model over {len(wish.boxes)} boxes, and this would start a part of it alone",
             why="each box has to start its own part, and one that is alone waits for the others until it gives up",
-            next_step=f"`stoker plan {wish.name} --render argv` prints what to start on each box, the head last",
+            next_step=f"`stoker up {wish.name}` on the first of them starts all, by the links to the others",
         )
 
 
 def bind_plan(report: Report) -> Plan:
     """Returns a report's plan as this machine would start it; raises Refused where what it needs is not here."""
-    plan = check_report(report)
+    return bind(check_report(report))
+
+
+def bind(plan: Plan) -> Plan:
+    """Returns a plan as this machine would start it; raises Refused where what it needs is not here."""
     if plan.image is not None:
         return _with_image(plan, plan.image)
     _check_program(plan)

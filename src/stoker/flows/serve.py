@@ -45,6 +45,8 @@ from stoker.flows.notify import tell_ready
 from stoker.flows.on_demand import OnDemand
 from stoker.flows.ownership import instance_of, own_state, read_or_make_key
 from stoker.flows.pace import Paces
+from stoker.flows.ranks.calls import LinkedCrew
+from stoker.flows.ranks.desk import RankDesk
 from stoker.flows.sampling import Sampler
 from stoker.flows.session_file import read_sessions, write_sessions
 from stoker.flows.watching import Watching
@@ -102,8 +104,8 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     history, menu = History(timelines), Menu(paths.config, config)
     keys = Keys(*map(read_or_make_key, (paths.key_file, paths.control_key_file, paths.engine_key_file)))
     check_exposure(config.gateway.host, {paths.key_file: keys.client, paths.control_key_file: keys.control})
-    prober = Prober(keys.engine)
-    tools = _make_tools(paths, config, keys, prober, verifications, history, lambda: door.serving)
+    prober, crew = Prober(keys.engine), LinkedCrew(paths)
+    tools = _make_tools(paths, config, keys, prober, verifications, history, lambda: door.serving, crew)
     supervisor = Supervisor(tools, store.read_all(), _saver(store), _switch_keeper(switches))
     idle = Idle(paths, config.idle, supervisor, tools, menu)
     exporter = Exporter(paths, config.limits.memory_floor_bytes, supervisor, lambda: door.serving, prober)
@@ -116,8 +118,9 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     fleet = Fleet(paths, name_of(config), menu.remote_limits(), lambda: door.serving)
     ring = LinkRing()
     box_desk = BoxDesk(paths, fleet, ring)
+    ranks = RankDesk(paths, fleet.name, supervisor, crew)
     control = Control(
-        paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board, box_desk
+        paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board, box_desk, ranks
     )
     audit = partial(write_audit, paths.audit)
     acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback, audit)
@@ -163,7 +166,7 @@ def _note(recorder: Recorder, watching: Watching, paces: Paces, record: UsageRec
 
 def _make_tools(
     paths: Paths, config: Config, keys: Keys, prober: Prober, verifications: VerificationStore, history: History,
-    serving: Callable[[], Serving],
+    serving: Callable[[], Serving], crew: LinkedCrew,
 ) -> Tools:  # fmt: skip
     return Tools(
         paths=paths, limits=config.limits, instance=instance_of(paths), engine_key=keys.engine,
@@ -172,7 +175,7 @@ def _make_tools(
         in_flight=lambda service: serving().in_flight(service), heard_at=lambda service: serving().heard_at(service),
         read_counters=prober.read_counters, keep_start=_keeper(history),
         cuda_counts_cache=cache(lambda: bool(read_nvidia().unified_memory)), has_gpu=cache(lambda: bool(read_nvidia().gpus)),
-        tell_failure=tell_failure, read_card=CardReader().read,
+        tell_failure=tell_failure, read_card=CardReader().read, crew=crew,
     )  # fmt: skip
 
 
@@ -198,7 +201,9 @@ async def _live(
         control.url = _url_of(servers[0], "https" if speaks_tls else "http")
         _write_whole(paths.address_file, _url_of(servers[-1], "http"))
         running = tasks.create_task(supervisor.run(unfinished))
-        lasting = (control.keep_default(), control.fixes.run(), menu.run(), identity.run(), watching.run())
+        lasting = (
+            control.keep_default(), control.fixes.run(), control.ranks.run(), menu.run(), identity.run(), watching.run(),
+        )  # fmt: skip
         looking = [tasks.create_task(one) for one in lasting]
         on_demand.open(tasks)
         control.proving.open(tasks)

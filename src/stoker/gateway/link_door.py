@@ -25,12 +25,14 @@ from stoker.gateway.words import Words
 from stoker.records.boxes import JoinAsked, JoinGiven, LetIn
 
 JOIN, WORDS, BOX = "/join", "/words", b"/box/"
+LINK = b"x-stoker-link"
 BACKLOG = 256
 # Without --act a link asks models and sees what is served. Logs and plans may say more of a box than its models' users need.
 LOOKS = re.compile(r"GET /api/(status|services/[^/]+/wait)")
 ACTS = re.compile(
     r"(GET /api/(switch|services/[^/]+/(logs|plan|timeline|diagnosis|verifications))"
-    r"|POST /api/services/[^/]+/(down|start|switch|rollback))"
+    r"|POST /api/services/[^/]+/(down|start|switch|rollback)"
+    r"|POST /api/ranks/[^/]+/(check|start|renew|stop))"
 )
 Join = Callable[[JoinAsked, str], JoinGiven]
 
@@ -94,6 +96,7 @@ class LinkDoor:
         elif request.target.startswith(BOX):
             self._ask(exchange, door)
         elif _may_call(request.method, request.path, door):
+            exchange.request = request._replace(headers=_named(request.headers, door.name))
             self._spawn(run_app(self._app, exchange), exchange)
         else:
             said = f"The link of `{door.name}` does not open {request.method} {request.path}."
@@ -149,6 +152,11 @@ class LinkDoor:
             exchange.on_gone()
             exchange.abort()
         return len(running)
+
+
+def _named(headers: Headers, link: str) -> Headers:
+    """Returns the headers with the name of the link over which a request came, whatever it says of that itself."""
+    return [*((name, value) for name, value in headers if name != LINK), (LINK, link.encode())]
 
 
 def _may_call(method: str, path: str, door: LetIn) -> bool:

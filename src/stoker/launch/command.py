@@ -14,7 +14,17 @@ def render_engine(plan: Plan, port: int) -> LaunchSpec:
     """Returns what a plan starts, whether that is an engine or a command."""
     if plan.adopted is not None:
         return _render_adopted(plan, plan.adopted, port)
-    return find(plan.engine).render(plan, port) if plan.is_engine else _render_command(plan, port)
+    if not plan.is_engine:
+        return _render_command(plan, port)
+    spec = find(plan.engine).render(plan, port)
+    return spec if plan.seat is None else _as_worker(plan, spec)
+
+
+def _as_worker(plan: Plan, spec: LaunchSpec) -> LaunchSpec:
+    """A worker has no door, or one that says yes whatever happens: its log tells that it has found the others."""
+    signs = find(plan.engine).log_form.signs
+    joined = next((one.pattern for one in signs if (one.stage, one.mark) == ("connect", "end")), None)
+    return msgspec.structs.replace(spec, health_path="", ready_line=joined)
 
 
 def _render_adopted(plan: Plan, adopted: AdoptedProcess, port: int) -> LaunchSpec:

@@ -70,6 +70,9 @@ def with_id(plan: Plan) -> Plan:
     """Returns the plan with the digest of everything in it that decides the launch."""
     decides = msgspec.to_builtins(msgspec.structs.replace(plan, kv_tokens=None, abilities=Abilities()))
     del decides["card_need_bytes"]  # where the need lies follows from the rest and the machine
+    del decides["seat"]  # which launch of the head's it belongs to is no other plan
+    if not plan.parts:
+        del decides["parts"]
     decides = msgspec.json.encode(decides)
     return msgspec.structs.replace(plan, plan_id=hashlib.sha256(decides).hexdigest()[:12])
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from stoker.records.base import Record
+from stoker.records.ranks import Part, Seat
 from stoker.records.rule import Finding
 from stoker.records.speed import SpeedView
 
@@ -177,7 +178,8 @@ class Plan(Record, frozen=True):
     `image_id` is what `image` stood for when it was planned. `gate` names the probes that have to pass before it is READY.
     `kv_tokens` are the tokens that the cache will hold, and `abilities` what clients may ask for; neither decides anything
     of the launch. Of `memory_need_bytes`, `card_need_bytes` lie on a graphics card that has memory of its own; 0 where the
-    need is all of the machine's memory.
+    need is all of the machine's memory. Of a model over several boxes the head's plan has the other ranks in `parts`, and
+    theirs a `seat`.
     """
 
     plan_id: str
@@ -205,6 +207,8 @@ class Plan(Record, frozen=True):
     gate: tuple[str, ...] = ()
     gate_because: str = ""
     card_need_bytes: int = 0
+    parts: tuple[Part, ...] = ()
+    seat: Seat | None = None
 
     @property
     def host_need_bytes(self) -> int:

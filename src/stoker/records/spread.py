@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from stoker.records.base import Record
 from stoker.records.plan import Budget, LaunchSpec, Plan
+from stoker.records.ranks import Link
 from stoker.records.rule import Finding
-from stoker.records.speed import LinkKind, WayView
-
-Executor = Literal["mp", "ray"]
-
-
-class RankLink(Record, frozen=True):
-    """How one box reaches the others: its interface and address there, and its RDMA devices; None where nobody knows.
-
-    `address` is IPv4, `devices` what NCCL calls them. `rate_gbit` and `mtu` are those of the slowest port in use.
-    """
-
-    box: str
-    interface: str | None = None
-    address: str | None = None
-    devices: tuple[str, ...] = ()
-    rate_gbit: float | None = None
-    mtu: int | None = None
-    gid_indices: tuple[int, ...] = ()
-
-
-class Link(Record, frozen=True):
-    """What connects the boxes. `kind` is what their facts allow, not what NCCL will have chosen: its log tells that."""
-
-    kind: LinkKind
-    because: str
-    ranks: tuple[RankLink, ...]
+from stoker.records.speed import WayView
 
 
 class RankPlan(Record, frozen=True):

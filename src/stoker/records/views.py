@@ -7,6 +7,7 @@ from typing import Literal
 from stoker.records.base import Record
 from stoker.records.boxes import BoxesView
 from stoker.records.door import DoorView
+from stoker.records.rank_views import RankView
 from stoker.records.service import State
 from stoker.records.workflow import IdleView, RunningView
 
@@ -17,7 +18,8 @@ class ServiceView(Record, frozen=True):
     """A service as people and programs see it. Times are seconds since the epoch; None is unknown.
 
     `kv_tokens` are those that its cache should hold, which its requests may have in flight where nothing else was said.
-    Of `memory_need_bytes`, `card_need_bytes` lie on a graphics card that has memory of its own.
+    Of `memory_need_bytes`, `card_need_bytes` lie on a graphics card that has memory of its own. Of a model over several
+    boxes `ranks` are those on other boxes, and `transport` is what NCCL said that it goes over.
     """
 
     name: str
@@ -39,6 +41,8 @@ class ServiceView(Record, frozen=True):
     warnings: tuple[str, ...] = ()
     kv_tokens: int | None = None
     card_need_bytes: int = 0
+    transport: str | None = None
+    ranks: tuple[RankView, ...] = ()
 
 
 class SwitchView(Record, frozen=True):

@@ -35,6 +35,7 @@ from stoker.supervise.logs import EngineLog
 from stoker.supervise.machine import MemoryLow
 from stoker.supervise.runtimes import Keyed, Running, Runtime
 from stoker.supervise.runtimes.choose import choose_runtime, holds_already
+from stoker.supervise.runtimes.ranked import Crew
 from stoker.supervise.starts.timeline import TimelineWatch
 from stoker.supervise.watchdog import Launch, Watchdog
 
@@ -72,6 +73,7 @@ class Tools:
     `cuda_counts_cache` tells whether CUDA takes the page cache for used, as where processor and GPU share one memory.
     `read_card` reads the memory of a card that has its own, None where there is none; it may be slow.
     `tell_failure` says in a sentence what the log of a service tells of its failure, empty where it tells nothing.
+    `crew` speaks to the boxes that run other ranks of a model; None where there are none.
     """
 
     paths: Paths
@@ -90,6 +92,7 @@ class Tools:
     has_gpu: Callable[[], bool]
     tell_failure: Callable[[str], Awaitable[str]] = says_nothing
     read_card: ReadCard = no_card
+    crew: Crew | None = None
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -131,6 +134,7 @@ class Hands:
         self._endpoint: tuple[tuple[Plan, Handle, Running | None], Endpoint] | None = None
         self._of_unit: tuple[Plan, Runtime] | None = None
         self._seen: tuple[Running, int | None] | None = None
+        self.transport: str | None = None  # what NCCL said that this launch's ranks go over
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -218,7 +222,7 @@ class Hands:
         if self._of_unit is not None and self._of_unit[0] is self.plan:
             return self._of_unit[1]
         tools = self.tools
-        runtime = choose_runtime(self.plan, self.handle, tools.instance, self.log.file, tools.has_gpu)
+        runtime = choose_runtime(self.plan, self.handle, tools.instance, self.log.file, tools.has_gpu, tools.crew)
         self._of_unit = (self.plan, runtime) if self.plan.unit else None
         return runtime
 

@@ -10,30 +10,57 @@ import msgspec
 
 from stoker.errors import NotReadyInTime, StokerError
 from stoker.records import Measured, Proof, Service
+from stoker.records.ranks import Seat
 from stoker.supervise import machine
 from stoker.supervise.ending import let_exit_tell
 from stoker.supervise.gating import stand_before_gate
 from stoker.supervise.hands import Hands, known
+from stoker.supervise.logs import RING_LINES
 from stoker.supervise.machine import Event
+from stoker.supervise.runtimes.ranked import RankedRunning
+from stoker.supervise.transport import read_transport
 
 logger = logging.getLogger("stoker.supervise")
 
 
 async def prove(hands: Hands, service: Service) -> Event:
     """Asks for a first answer and then for what the gate requires; what was measured on the way is kept."""
+    if hands.plan.seat is not None:
+        return await _prove_rank(hands, hands.plan.seat)
     if not hands.plan.answers:
         _measure_claim(hands)
         await _measure_card(hands)
         return machine.Proved(time.time(), "it says that it is up; it is no model that could be asked for tokens")
     proof, proved_at = await _first_answer(hands), time.time()
+    if isinstance(hands.running, RankedRunning):
+        hands.running.is_whole = True
     _measure_claim(hands)
     await _measure_card(hands)
     passed = await stand_before_gate(hands, service)
     await _keep_image(hands)
-    said = f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms"
+    said = f"{proof.model} answered; first token after {proof.ttft_s * 1000:.0f} ms{_over(hands)}"
     return machine.Proved(
         time.time(), "; ".join(filter(None, (said, passed, await _end_load(hands, proved_at if passed else None))))
     )
+
+
+async def _prove_rank(hands: Hands, seat: Seat) -> Event:
+    """A part is proved by an answer of the whole, which the head alone can ask for; the lease bounds the wait."""
+    hands.transport = read_transport(hands.log.tail(RING_LINES))
+    if hands.tools.crew is None:
+        raise StokerError("it is a rank, and this supervisor knows no other boxes")
+    await hands.tools.crew.await_whole(hands.plan.service)
+    _measure_claim(hands)
+    await _measure_card(hands)
+    await _end_load(hands, None)
+    return machine.Proved(time.time(), f"rank {seat.rank} of {seat.size}: the whole answered on {seat.head}{_over(hands)}")
+
+
+def _over(hands: Hands) -> str:
+    """Says what NCCL goes over, where this is one of several ranks and its log tells."""
+    if hands.plan.parts or hands.plan.seat:
+        hands.transport = read_transport(hands.log.tail(RING_LINES)) or hands.transport
+    return f", over {hands.transport}" if hands.transport else ""
 
 
 async def _first_answer(hands: Hands) -> Proof:

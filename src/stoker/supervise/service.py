@@ -147,8 +147,8 @@ class ServiceOwner:
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """Where clients are answered; None unless READY, and taken back where a former daemon had it READY."""
-        is_ready = self.service.state is State.READY and self._hands.running is not None
+        """Where clients are answered; None unless READY (and taken back, after a former daemon), or for another box's rank."""
+        is_ready = self.service.state is State.READY and self._hands.running is not None and self.plan.seat is None
         return self._hands.endpoint if is_ready else None
 
     def ask_start(self, plan: Plan, why: str, *, is_trial: bool = False) -> None:
@@ -215,7 +215,7 @@ class ServiceOwner:
     async def _resume(self, tasks: asyncio.TaskGroup) -> None:
         before, handle = self.service, self._hands.handle
         living = await self._hands.runtime.find(handle) if handle else None
-        wanted = before.wanted and before.state is not State.FAILED
+        wanted = before.wanted and before.state is not State.FAILED and (living is not None or self.plan.seat is None)
         if living and wanted and before.state in TAKEN_BACK:
             self._hands.running = living
             self._hands.log.begin()
@@ -268,7 +268,8 @@ class ServiceOwner:
 
     def _policy(self) -> Policy:
         adopted, limits = self.plan.adopted, self._hands.tools.limits
-        may_restart = adopted is None or adopted.restart
+        # A rank that ends ends the whole, and its head starts that again.
+        may_restart = self.plan.seat is None and (adopted is None or adopted.restart)
         return Policy(limits.restarts if may_restart else 0, limits.restart_window_s)
 
     def _enter(self, job: Job | None, tasks: asyncio.TaskGroup) -> None:

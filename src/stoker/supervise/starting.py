@@ -93,6 +93,7 @@ async def spawn(hands: Hands, service: Service) -> Event:
     if not holds_already(hands.plan):
         hands.log.mark_launch(hands.plan.service, service.launch)
     hands.begin_timeline()
+    hands.transport = None
     start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
     limits = hands.tools.limits

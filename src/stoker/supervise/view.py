@@ -5,6 +5,7 @@ from __future__ import annotations
 from stoker.records import Service, ServiceView, State, say_bytes
 from stoker.supervise.card import describe_card
 from stoker.supervise.hands import Hands
+from stoker.supervise.runtimes.ranked import RankedRunning
 from stoker.supervise.runtimes.unit import runs_unasked
 from stoker.supervise.waits import describe_wait
 
@@ -36,6 +37,8 @@ def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_p
         warnings=tuple(problem for problem in problems if problem),
         kv_tokens=plan.kv_tokens,
         card_need_bytes=plan.card_need_bytes,
+        transport=hands.transport if running else None,
+        ranks=running.ranks if isinstance(running, RankedRunning) else (),
     )
 
 

@@ -25,6 +25,7 @@ from stoker.web.looking import looking_offers
 from stoker.web.offers import Offer
 from stoker.web.openapi import JSON, describe
 from stoker.web.page_files import page_routes
+from stoker.web.ranks import rank_offers
 from stoker.web.services import service_offers
 from stoker.web.watch import watch_offers
 from stoker.web.wire import WAIT_LIMIT_S, answer_json, read_body, read_number
@@ -72,6 +73,7 @@ def make_app(control: Control) -> App:
         *service_offers(control),
         *key_offers(control),
         *box_offers(control),
+        *rank_offers(control),
         *watch_offers(control),
         *dashboard_offers(control),
         *looking_offers(control),

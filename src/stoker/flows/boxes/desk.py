@@ -97,6 +97,11 @@ class BoxDesk:
         self._ring.load(kept.doors)
 
     @property
+    def own_name(self) -> str:
+        """This box's name."""
+        return self._fleet.name
+
+    @property
     def is_used(self) -> bool:
         """Tells whether there is any link, or could be one from elsewhere."""
         return self.pin is not None or bool(self.kept.boxes)

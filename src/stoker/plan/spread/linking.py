@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from stoker.records import Machine
 from stoker.records.machine import NetworkPort
-from stoker.records.spread import Link, RankLink
+from stoker.records.ranks import Link, RankLink
 
 SLOWEST_RDMA_GBIT = 25.0
 PREFIX = 24  # of the two addresses of a direct cable: recipes use /24, /30 and link-local /16
+
+
+class Place(NamedTuple):
+    """Where a box is reached by the others: the interface and the IPv4 address it has there."""
+
+    interface: str
+    address: str
+
+
+def with_places(link: Link, places: Sequence[Place]) -> Link:
+    """Returns the link with the boxes' places where they have no RDMA; one that has it keeps the addresses of its ports."""
+    if link.kind == "rdma" or not places:
+        return link
+    ranks = tuple(RankLink(rank.box, place.interface, place.address) for rank, place in zip(link.ranks, places, strict=True))
+    return msgspec.structs.replace(link, ranks=ranks)
 
 
 def link_of(names: Sequence[str], machines: Sequence[Machine]) -> Link:

@@ -15,7 +15,8 @@ from stoker.plan.speed.ways import Way
 from stoker.plan.spread.sizes import share_of
 from stoker.plan.spread.telling import RAY_PORT, rank_settings
 from stoker.records import Finding
-from stoker.records.spread import Link, RankLink, RankPlan
+from stoker.records.ranks import Link, RankLink
+from stoker.records.spread import RankPlan
 
 PLACES = ("--nnodes", "--node-rank", "--master-addr", "--master-port", "--dist-init-addr", "--headless",
           "--tensor-parallel-size", "--pipeline-parallel-size", "--distributed-executor-backend")  # fmt: skip
@@ -58,19 +59,26 @@ def plan_ranks(
     grounds: Sequence[Ground], names: Sequence[str], way: Way, link: Link
 ) -> tuple[tuple[RankPlan, ...], tuple[Finding, ...]]:
     """Returns the plan of each box, and what the rules find in them."""
-    shared = way.tensor * way.pipeline
-    executor = grounds[0].wish.executor
     found: list[Finding] = []
     ranks = []
     for rank, (ground, name) in enumerate(zip(grounds, names, strict=True)):
-        own = msgspec.structs.replace(ground, model=share_of(way, ground.model), ranks=shared)
-        if shared > 1:
-            own = msgspec.structs.replace(own, told=rank_settings(own, way, link, rank, executor))
-        report = make_report(own)
-        found += report.findings
-        plan = with_id(msgspec.structs.replace(report.plan, plan_id=""))
-        ranks.append(_with_ray(RankPlan(rank, name, plan, report.budget), link.ranks, executor if shared > 1 else "mp"))
+        planned, findings = plan_rank(ground, name, way, link, rank)
+        found += findings
+        ranks.append(planned)
     return tuple(ranks), tuple(found)
+
+
+def plan_rank(ground: Ground, name: str, way: Way, link: Link, rank: int) -> tuple[RankPlan, tuple[Finding, ...]]:
+    """Returns the plan of one box, and what the rules find in it."""
+    shared = way.tensor * way.pipeline
+    executor = ground.wish.executor
+    own = msgspec.structs.replace(ground, model=share_of(way, ground.model), ranks=shared)
+    if shared > 1:
+        own = msgspec.structs.replace(own, told=rank_settings(own, way, link, rank, executor))
+    report = make_report(own)
+    plan = with_id(msgspec.structs.replace(report.plan, plan_id=""))
+    planned = RankPlan(rank, name, plan, report.budget)
+    return _with_ray(planned, link.ranks, executor if shared > 1 else "mp"), report.findings
 
 
 def _with_ray(rank: RankPlan, places: Sequence[RankLink], executor: str) -> RankPlan:

@@ -15,24 +15,30 @@ from stoker.plan.speed.memory import memory_of
 from stoker.plan.speed.of_plan import drafting_of
 from stoker.plan.speed.prediction import load_fit
 from stoker.plan.speed.ways import Load, Way, load_of
-from stoker.plan.spread.linking import link_of
+from stoker.plan.spread.linking import Place, link_of, with_places
 from stoker.plan.spread.ranks import check_can_spread, plan_ranks
 from stoker.plan.spread.sizes import share_of, ways_of, why_not
 from stoker.plan.spread.worth import choose_way, kind_of, with_speeds
 from stoker.records import Budget, Finding, Machine, Plan, Report
+from stoker.records.ranks import Link
 from stoker.records.speed import WayView
-from stoker.records.spread import Link, SpreadReport
+from stoker.records.spread import SpreadReport
 
 USUAL_PROMPT = 1000
 JUMBO, MTU_RULE = 9000, "cx7-config-not-persistent"
 TOO_BIG = "budget-does-not-fit"
 
 
-def make_spread(ground: Ground, names: Sequence[str], machines: Sequence[Machine]) -> SpreadReport:
-    """Returns the report on a service over these boxes, the head first; raises Refused where no boxes can serve it so."""
+def make_spread(
+    ground: Ground, names: Sequence[str], machines: Sequence[Machine], places: Sequence[Place] = ()
+) -> SpreadReport:
+    """Returns the report on a service over these boxes, the head first; raises Refused where no boxes can serve it so.
+
+    `places` are where the boxes reach each other already, for a link that has no ports for RDMA.
+    """
     check_can_spread(ground)
     one = make_report(ground)
-    link, sizes = link_of(names, machines), ways_of(len(names))
+    link, sizes = with_places(link_of(names, machines), places), ways_of(len(names))
     grounds = [msgspec.structs.replace(ground, machine=machine, running=()) for machine in machines]
     ways = [_view(way, grounds, one) for way in sizes]
     load = _load(ground, one.plan)
@@ -121,7 +127,12 @@ def _others(found: Sequence[Finding]) -> list[Finding]:
 
 def check_spread(report: SpreadReport) -> SpreadReport:
     """Returns the report; raises Refused with the worst finding where one forbids it."""
-    worst = next((one for one in report.findings if one.level == "forbid"), None)
+    check_findings(report.findings)
+    return report
+
+
+def check_findings(findings: Sequence[Finding]) -> None:
+    """Raises Refused with the first finding that forbids."""
+    worst = next((one for one in findings if one.level == "forbid"), None)
     if worst is not None:
         raise Refused(worst.what, why=worst.why, next_step=worst.fix, rule=worst.rule)
-    return report

@@ -11,7 +11,7 @@ from stoker.plan.ground import Ground
 from stoker.plan.situation import Facts
 from stoker.plan.speed.ways import Way
 from stoker.records import Rule, Setting
-from stoker.records.spread import Executor, Link, RankLink
+from stoker.records.ranks import Executor, Link, RankLink
 from stoker.rules.match import preferred
 
 PREFIX = "rank$"  # how a rule says what each rank is to be told: `rank$NAME = "{address}"`

@@ -10,11 +10,19 @@ from stoker.records import Handle, Plan
 from stoker.supervise.runtimes import Runtime
 from stoker.supervise.runtimes.adopted import AdoptedRuntime, is_there
 from stoker.supervise.runtimes.process import ProcessRuntime
+from stoker.supervise.runtimes.ranked import Crew, RankedRuntime
 from stoker.supervise.runtimes.unit import UnitRuntime, runs_unasked
 
 
-def choose_runtime(plan: Plan, handle: Handle | None, instance: str, log: Path, has_gpu: Callable[[], bool]) -> Runtime:
+def choose_runtime(
+    plan: Plan, handle: Handle | None, instance: str, log: Path, has_gpu: Callable[[], bool], crew: Crew | None = None
+) -> Runtime:
     """Returns the runtime of what runs, or ran last, by its handle; else the one that the plan asks for."""
+    own = _choose_own(plan, handle, instance, log, has_gpu)
+    return RankedRuntime(own, plan.parts, crew) if plan.parts and crew is not None else own
+
+
+def _choose_own(plan: Plan, handle: Handle | None, instance: str, log: Path, has_gpu: Callable[[], bool]) -> Runtime:
     if plan.adopted is not None and plan.adopted.container is not None:
         from stoker.supervise.runtimes.adopted_container import AdoptedContainerRuntime
 
