@@ -120,8 +120,18 @@ def status_text(view: StatusView) -> str:
     for service in view.services:
         if service.state is not State.READY or service.restarts or not daemon.running:
             lines.append(f"\n{change(service)}")
+        lines += rank_lines(service)
         lines += [click.style(f"\n{service.name}: {warning}", fg="yellow") for warning in service.warnings]
     return "\n".join([*lines, *_boxes(view), *_doors(view), *_run_and_idle(view)])
+
+
+def rank_lines(service: ServiceView) -> list[str]:
+    """Returns a line for each rank that another box runs."""
+    lines = []
+    for rank in service.ranks:
+        told = (state(rank.state), size(rank.memory_bytes), rank.transport, "" if rank.state is State.READY else rank.why)
+        lines.append(f"\n{service.name}: rank {rank.rank} on {rank.box}  {'  '.join(one for one in told if one)}")
+    return lines
 
 
 def _boxes(view: StatusView) -> list[str]:

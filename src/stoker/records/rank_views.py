@@ -50,7 +50,10 @@ class RankRenew(Record, frozen=True):
 
 
 class RankView(Record, frozen=True):
-    """One rank as its box tells it; `transport` is what NCCL said that it goes over, None where its log does not tell."""
+    """One rank as its box tells it; `transport` is what NCCL said that it goes over, None where its log does not tell.
+
+    `is_unwanted`: somebody has stopped it, and it has to stay down.
+    """
 
     rank: int
     box: str
@@ -59,3 +62,4 @@ class RankView(Record, frozen=True):
     launch: str
     memory_bytes: int | None = None
     transport: str | None = None
+    is_unwanted: bool = False

@@ -33,7 +33,7 @@ async def prove(hands: Hands, service: Service) -> Event:
         return machine.Proved(time.time(), "it says that it is up; it is no model that could be asked for tokens")
     proof, proved_at = await _first_answer(hands), time.time()
     if isinstance(hands.running, RankedRunning):
-        hands.running.is_whole = True
+        await hands.running.tell_whole()
     _measure_claim(hands)
     await _measure_card(hands)
     passed = await stand_before_gate(hands, service)

@@ -147,7 +147,7 @@ class ServiceOwner:
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """Where clients are answered; None unless READY (and taken back, after a former daemon), or for another box's rank."""
+        """Where clients are answered; None unless READY (taken back, after a former daemon), and for another box's rank."""
         is_ready = self.service.state is State.READY and self._hands.running is not None and self.plan.seat is None
         return self._hands.endpoint if is_ready else None
 

@@ -9,12 +9,12 @@ from stoker.config import Paths
 from stoker.errors import Refused
 from stoker.flows.ranks.calls import LinkedCrew
 from stoker.flows.ranks.part import plan_part, read_facts
-from stoker.records import RESTING, WITHOUT_ENGINE, State
+from stoker.records import BEING_STARTED, RESTING, WITHOUT_ENGINE, Service, ServiceView, State
 from stoker.records.rank_views import RankFacts, RankRenew, RankStart, RankView
 from stoker.records.ranks import Seat
 from stoker.supervise.machine import Exited
 from stoker.supervise.runtimes.ranked import LEASE_S
-from stoker.supervise.service import ServiceOwner
+from stoker.supervise.service import LEAVING, ServiceOwner
 from stoker.supervise.supervisor import Supervisor
 
 LOOK_S = 1.0
@@ -118,5 +118,13 @@ class RankDesk:
     def _view(self, owner: ServiceOwner) -> RankView:
         seat, view = self._seat(owner), owner.view()
         return RankView(
-            seat.rank, self._own_name, view.state, view.awaits or view.why, seat.launch, view.memory_bytes, view.transport
-        )
+            seat.rank, self._own_name, view.state, _say_why(owner.service, view), seat.launch, view.memory_bytes, view.transport,
+            is_unwanted=not owner.service.wanted,
+        )  # fmt: skip
+
+
+def _say_why(service: Service, view: ServiceView) -> str:
+    """What one that comes waits for, and why one that goes does so."""
+    if service.state in BEING_STARTED:
+        return view.awaits or view.why
+    return service.then_why if service.state in LEAVING and service.then_why else view.why

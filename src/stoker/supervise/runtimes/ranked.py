@@ -47,7 +47,7 @@ class RankedRunning:
 
     def __init__(self, own: Running, parts: Sequence[Part], crew: Crew, launch: str) -> None:
         self.own = own
-        self.is_whole = False
+        self._is_whole = False
         self._parts, self._crew, self._launch = parts, crew, launch
         self._seen: dict[int, RankView] = {}
         self._waiting: asyncio.Task[str] | None = None
@@ -61,6 +61,12 @@ class RankedRunning:
     def ranks(self) -> tuple[RankView, ...]:
         """The other ranks, as they were last heard of."""
         return tuple(view for _, view in sorted(self._seen.items()))
+
+    async def tell_whole(self) -> None:
+        """Says to the other boxes that the whole has answered, which proves their ranks; one that does not hear it will."""
+        self._is_whole = True
+        told = (self._crew.renew(part, self._launch, None, 0.0, is_whole=True) for part in self._parts)
+        await asyncio.gather(*told, return_exceptions=True)
 
     async def wait(self) -> str:
         """Waits for the first rank that ends, here or elsewhere, and says how it did."""
@@ -77,7 +83,7 @@ class RankedRunning:
         heard_s, seen = time.monotonic(), None
         while True:
             try:
-                view = await self._crew.renew(part, self._launch, seen, RENEW_S, self.is_whole)
+                view = await self._crew.renew(part, self._launch, seen, RENEW_S, self._is_whole)
             except StokerError as problem:
                 if time.monotonic() - heard_s > SILENT_S:
                     return f"{_name(part)} was not heard of for {SILENT_S:g} s: {problem.what}: {problem.why}"
@@ -115,7 +121,7 @@ def _name(part: Part) -> str:
 
 def _say_end(part: Part, view: RankView) -> str:
     said = f"{_name(part)} is {view.state}: {view.why}"
-    if view.state is State.STOPPED:
+    if view.is_unwanted:
         raise StoppedElsewhere(said)
     return said
 
