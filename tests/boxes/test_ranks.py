@@ -196,7 +196,7 @@ def test_what_a_head_says_of_addresses_cannot_become_words_of_its_own(pair: tupl
     part = plan["parts"][0]["ask"]
     part["link"]["ranks"][0]["address"] = "--headless"
     with a.inside(), pytest.raises(Exception, match="matching regex"):
-        find_calls(a.paths, "b")._box.call("POST", "/api/ranks/duo/start", {"ask": part, "launch": "x"}, object)  # type: ignore[type-var]
+        find_calls(a.paths, "b")._box.call("POST", "/api/ranks/duo/start", {"ask": part, "launch": "x"}, object)
 
 
 def find_plan(box: Box) -> object:

@@ -67,7 +67,7 @@ def test_what_can_only_be_slower_is_refused_with_its_rule(pair: Home) -> None:
 
 def test_a_service_over_two_boxes_is_not_started_on_one_of_them(pair: Home) -> None:
     done = pair.run("up", "big", code=3)
-    assert "is planned and not started yet" in done.stderr
+    assert "the first of `boxes` is the head" in done.stderr
 
 
 def test_on_plans_for_one_box_what_two_would_share(pair: Home) -> None:

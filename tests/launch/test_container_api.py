@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
+
 from launch_samples import make_container, make_small_container
 from stoker.errors import Refused
 from stoker.launch.container_api import render_create
 from stoker.launch.from_plan import supervised_container_of
 from stoker.records import GIB, Setting
+from stoker.records.ranks import Seat
 from support import fails, make_plan
 
 KEY = {"VLLM_API_KEY": "k$1'\""}
@@ -35,6 +38,20 @@ def test_no_container_is_restarted_or_removed_by_its_engine_whatever_the_launch_
     for at_exit in ("keep", "remove", "on-failure", "always"):
         host = render_create(make_container(env_file=None, at_exit=at_exit), {})["HostConfig"]
         assert (host["RestartPolicy"], host["AutoRemove"]) == ({"Name": "no"}, False)
+
+
+def test_a_rank_is_on_the_hosts_own_network_with_the_devices_of_its_link() -> None:
+    seat = Seat(1, 2, "a", "i/duo/1", has_rdma=True)
+    plan = make_plan(image="vllm/vllm-openai:v0.26.0", engine="vllm", server=None, seat=seat)
+    launch = supervised_container_of(plan, 8080, "abc/duo/7", has_gpu=True)
+    host = render_create(launch, {})["HostConfig"]
+    assert host["NetworkMode"] == "host" and "PortBindings" not in host
+    assert host["Devices"] == [
+        {"PathOnHost": "/dev/infiniband", "PathInContainer": "/dev/infiniband", "CgroupPermissions": "rwm"}
+    ]
+    assert "0.0.0.0" not in launch.words
+    by_sockets = msgspec.structs.replace(plan, seat=msgspec.structs.replace(seat, has_rdma=False))
+    assert supervised_container_of(by_sockets, 8080, "abc/duo/7", has_gpu=True).devices == ()
 
 
 def test_gpus_are_asked_for_as_each_engine_knows_them() -> None:

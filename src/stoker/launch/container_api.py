@@ -53,6 +53,7 @@ def _host(launch: ContainerLaunch, by_cdi: bool) -> dict[str, Any]:
             f"{port.container_port}/tcp": [{"HostIp": port.address, "HostPort": str(port.host_port)}]
             for port in launch.publish
         },
+        Devices=[{"PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm"} for path in launch.devices],
         DeviceRequests=[_gpus(launch.gpus, by_cdi)] if launch.gpus else [],
         IpcMode=launch.ipc,
         ShmSize=launch.shm_size_bytes,

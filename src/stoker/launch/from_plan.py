@@ -20,6 +20,7 @@ STOP_S = 60
 OOM_SCORE = 500  # the engine goes before the shell of the person who has to look
 LOOPBACK, EVERYWHERE = "127.0.0.1", "0.0.0.0"
 ADDRESS = ("--host", "--port")
+RDMA_DEVICES = "/dev/infiniband"
 
 
 def launch_of(plan: Plan, port: int) -> LaunchSpec:
@@ -55,6 +56,7 @@ def container_of(plan: Plan, port: int, key_file: str | None = None) -> Containe
 def supervised_container_of(plan: Plan, port: int, marker: str, has_gpu: bool) -> ContainerLaunch:
     """Returns the container as Stoker itself starts it: it can be found again by its labels."""
     launch = container_of(plan, port)
+    launch = on_own_network(launch, plan.has_rdma) if plan.is_rank else launch
     own = {LABEL_INSTANCE: marker.partition("/")[0], LABEL_LAUNCH: marker}
     return msgspec.structs.replace(
         launch,
@@ -64,6 +66,17 @@ def supervised_container_of(plan: Plan, port: int, marker: str, has_gpu: bool) -
         gpus=launch.gpus if has_gpu else None,
         stop_timeout_s=STOP_S,
     )
+
+
+def on_own_network(launch: ContainerLaunch, has_rdma: bool) -> ContainerLaunch:
+    """Returns a rank's container: on the host's own network, where the link is, with its RDMA devices.
+
+    Nothing is published there, so the engine itself listens on loopback alone.
+    """
+    place = launch.words.index(EVERYWHERE) if EVERYWHERE in launch.words else None
+    words = launch.words if place is None else (*launch.words[:place], LOOPBACK, *launch.words[place + 1 :])
+    devices = (RDMA_DEVICES,) if has_rdma else ()
+    return msgspec.structs.replace(launch, words=words, publish=(), network="host", devices=devices)
 
 
 def check_is_engine(plan: Plan) -> None:

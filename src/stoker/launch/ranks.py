@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from stoker.launch.from_plan import EVERYWHERE, LOOPBACK, container_of, launch_of
+from stoker.launch.from_plan import container_of, launch_of, on_own_network
 from stoker.records import ContainerLaunch
 from stoker.records.spread import RankLaunch, RankPlan, SpreadReport
-
-RDMA_DEVICES = "/dev/infiniband"
 
 
 def in_order(report: SpreadReport) -> tuple[RankPlan, ...]:
@@ -29,14 +27,6 @@ def rank_launch(rank: RankPlan, port: int) -> RankLaunch:
 
 
 def rank_container(rank: RankPlan, port: int, has_rdma: bool) -> ContainerLaunch:
-    """Returns the container of one rank: on the host's own network, where the link is, with its RDMA devices.
-
-    Nothing is published there, so the engine itself listens on loopback alone.
-    """
-    launch = container_of(rank.plan, port)
-    place = launch.words.index(EVERYWHERE) if EVERYWHERE in launch.words else None
-    words = launch.words if place is None else (*launch.words[:place], LOOPBACK, *launch.words[place + 1 :])
-    name = f"{launch.name}-{rank.rank}"
-    return msgspec.structs.replace(
-        launch, name=name, words=words, publish=(), network="host", devices=(RDMA_DEVICES,) if has_rdma else ()
-    )
+    """Returns the container of one rank, on the host's own network."""
+    launch = on_own_network(container_of(rank.plan, port), has_rdma)
+    return msgspec.structs.replace(launch, name=f"{launch.name}-{rank.rank}")

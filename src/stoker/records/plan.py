@@ -216,6 +216,16 @@ class Plan(Record, frozen=True):
         return self.memory_need_bytes - self.card_need_bytes
 
     @property
+    def is_rank(self) -> bool:
+        """Tells whether it is one of several ranks of a model, which speak to each other over the boxes' own network."""
+        return bool(self.parts) or self.seat is not None
+
+    @property
+    def has_rdma(self) -> bool:
+        """Tells whether it is a rank whose link to the others is RDMA."""
+        return self.parts[0].ask.link.kind == "rdma" if self.parts else self.seat is not None and self.seat.has_rdma
+
+    @property
     def is_engine(self) -> bool:
         """Tells whether this is an engine whose file Stoker has, and no command of the user's."""
         return self.engine != "command"

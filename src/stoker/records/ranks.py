@@ -68,3 +68,4 @@ class Seat(Record, frozen=True):
     size: int
     head: str
     launch: str
+    has_rdma: bool = False

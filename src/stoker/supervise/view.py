@@ -9,6 +9,7 @@ from stoker.supervise.runtimes.ranked import RankedRunning
 from stoker.supervise.runtimes.unit import runs_unasked
 from stoker.supervise.waits import describe_wait
 
+SLOW = "NET/Socket"
 ITS_TURN = "its turn; one service is started at a time"
 WITHOUT_UNIT = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
 
@@ -16,7 +17,7 @@ WITHOUT_UNIT = frozenset({State.STOPPED, State.FAILED, State.BACKOFF})
 def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_problem: str | None) -> ServiceView:
     """Returns the view; `in_the_way` are the services that a switch to this one would stop."""
     plan, handle, running = hands.plan, hands.handle, hands.running
-    problems = (hands.log.problem, store_problem, _stray(hands, service))
+    problems = (hands.log.problem, store_problem, _stray(hands, service), _slow_way(hands))
     return ServiceView(
         name=plan.service,
         model=plan.model,
@@ -56,6 +57,14 @@ def _on_card(hands: Hands) -> str:
     if not need_bytes:
         return ""
     return f", and {describe_card(need_bytes, card)}" if card else f", and {say_bytes(need_bytes)} on the card"
+
+
+def _slow_way(hands: Hands) -> str | None:
+    """Says where the ranks of a model do not use the fast link that their boxes have."""
+    if not hands.plan.has_rdma or hands.transport != SLOW or hands.running is None:
+        return None
+    name = hands.plan.service
+    return f"NCCL goes over {SLOW}, though each box has a port for RDMA that is up: `stoker diagnose {name}` says what to do"
 
 
 def _stray(hands: Hands, service: Service) -> str | None:

@@ -118,8 +118,8 @@ class RankDesk:
     def _view(self, owner: ServiceOwner) -> RankView:
         seat, view = self._seat(owner), owner.view()
         return RankView(
-            seat.rank, self._own_name, view.state, _say_why(owner.service, view), seat.launch, view.memory_bytes, view.transport,
-            is_unwanted=not owner.service.wanted,
+            seat.rank, self._own_name, view.state, _say_why(owner.service, view), seat.launch, view.memory_bytes,
+            view.transport, is_unwanted=not owner.service.wanted,
         )  # fmt: skip
 
 

@@ -74,9 +74,8 @@ def plan_part(ask: RankAsk, head: str, launch: str, config_file: Path) -> Plan:
     check_findings(findings)
     plan = bind(planned.plan)
     # Its words may say a port; a worker has no use for one, and two boxes may be one machine.
-    return msgspec.structs.replace(
-        plan, answers=False, gate=(), gate_because="", port=0, seat=Seat(ask.rank, ask.size, head, launch)
-    )
+    seat = Seat(ask.rank, ask.size, head, launch, has_rdma=ask.link.kind == "rdma")
+    return msgspec.structs.replace(plan, answers=False, gate=(), gate_because="", port=0, seat=seat)
 
 
 def _find(service: str, config: Config) -> Wish:
