@@ -171,7 +171,7 @@ def test_each_rank_is_told_the_links_interface_and_all_its_devices_and_no_pinned
 
 def test_what_nobody_knows_of_the_link_is_not_told() -> None:
     said = told(spread("vllm", LLAMA, (GB10, GB10)), 0)
-    assert not any(name.startswith(("$NCCL", "$GLOO", "$VLLM_HOST")) for name in said)
+    assert not any(name.startswith(("$NCCL_IB", "$NCCL_SOCKET", "$GLOO", "$VLLM_HOST")) for name in said)
     assert not any("{" in str(value) for name, value in said.items() if name.startswith("$"))
     assert said["--master-addr"] == "HEAD"
 
