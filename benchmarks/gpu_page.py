@@ -15,17 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gateway.document import write_part
+from stoker.records import Way
 
 Note = dict[str, Any]
 Table = list[list[str]]
 
 
 def read_notes(file: Path) -> list[Note]:
-    """Returns the notes of a run; of two about one thing the later."""
+    """Returns the notes of a run; of two about one thing the later, but for turns, which are several."""
     found: dict[tuple[str, ...], Note] = {}
-    for line in file.read_text().splitlines():
+    for place, line in enumerate(file.read_text().splitlines()):
         note: Note = json.loads(line)
-        found[note["engine"], note["what"], note["name"], note.get("content", "")] = note
+        more = str(place) if note["what"] == "door" else str(note.get("way", note.get("content", "")))
+        found[note["engine"], note["what"], note["name"], more] = note
     return list(found.values())
 
 
@@ -75,35 +77,45 @@ def render_exactness(notes: list[Note]) -> str:
 
 
 def render_sweep(notes: list[Note]) -> str:
-    """Returns the rate of each length of a chain, and what tuning chose."""
-    rows = [[note["engine"], *(f"{tok_s:.0f}" for tok_s in note["tok_s"].values())] for note in pick(notes, "sweep")]
-    names = next((list(note["tok_s"]) for note in pick(notes, "sweep")), [])
-    told = []
+    """Returns what tuning measured and chose, the rate of each length of a chain, and both side by side."""
+    rows = [[note["engine"], note["way"], f"{note['tok_s']:.0f}"] for note in pick(notes, "sweep")]
+    told = [_say_tuned(note) for note in pick(notes, "tune")]
     for note in pick(notes, "turns"):
         ratios = [one / other for one, other in note["tok_s"]] or [1.0]
-        starts = next(one for one in pick(notes, "tune") if one["engine"] == note["engine"])
         told.append(
-            f"{note['engine']}: `stoker tune` chose *{note['chosen']}* with {starts['starts']} starts of {starts['sweep']};"
-            f" the sweep's best was *{note['best']}*, and side by side the choice had"
+            f"{note['engine']}: the sweep's best was *{note['best']}*, and side by side the choice, *{note['chosen']}*, had"
             f" {share(statistics.median(ratios))} of its rate."
         )
-    return render_table(("tok/s", *names), rows) + "".join(f"\n{line}\n" for line in told)
+    return render_table(("engine", "drafts", "tok/s"), rows) + "".join(f"\n{line}\n" for line in told)
+
+
+def _say_tuned(note: Note) -> str:
+    """Says which ways tuning started, how fast each was, and which it chose."""
+    measured = {_name_way(way): tok_s for way, _, tok_s, _ in note["ways"] if tok_s is not None}
+    rates = ", ".join(f"{name} {tok_s:.0f} tok/s" for name, tok_s in measured.items())
+    chosen = f"*{_name_way(note['chosen'])}* with {note['starts']} starts, of {note['sweep']} that all ways would take"
+    return f"{note['engine']}: `stoker tune` chose {chosen}. It measured {rates}."
+
+
+def _name_way(way: Note) -> str:
+    return Way(**{name: value for name, value in way.items() if name in Way.__struct_fields__}).name
 
 
 def render_door(notes: list[Note]) -> str:
-    """Returns what the gateway leaves of an engine's rate."""
+    """Returns what the gateway leaves of an engine's rate: the middle of each side's turns, and of their ratios."""
     rows = []
-    for note in pick(notes, "door"):
-        pairs = list(zip(note["through"], note["direct"], strict=True))
+    for engine in sorted({note["engine"] for note in pick(notes, "door")}):
+        turns = [note for note in pick(notes, "door") if note["engine"] == engine]
+        pairs = [(note["through"], note["direct"]) for note in turns]
 
         def middle(name: str, scale: float, pairs: list[Any] = pairs) -> list[str]:
             return [f"{statistics.median(pair[side][name] for pair in pairs) * scale:.1f}" for side in (0, 1)]
 
-        rates = middle("total_decode_tps", 1.0)
         kept = statistics.median(one["total_decode_tps"] / other["total_decode_tps"] for one, other in pairs)
         rows.append(
-            [note["engine"], str(note["streams"]), *rates, share(kept), *middle("ttft_s", 1e3), *middle("itl_chunk_s", 1e3)]
-        )
+            [engine, str(turns[0]["streams"]), *middle("total_decode_tps", 1.0), share(kept), *middle("ttft_s", 1e3),
+             *middle("itl_chunk_s", 1e3)]
+        )  # fmt: skip
     head = ("engine", "streams", "tok/s through it", "direct", "of that", "TTFT ms", "direct", "between chunks ms", "direct")
     return render_table(head, rows)
 
@@ -127,7 +139,10 @@ def render_rest(notes: list[Note]) -> str:
         " were ended before the next start."
         for note in pick(notes, "orphan")
     ]
-    lines += [f"- {note['engine']}, a card held by another program: {note['why']}" for note in pick(notes, "held")]
+    lines += [
+        f"- {note['engine']}, a card held by another program, which a start waited for and named: {note['awaits']}"
+        for note in pick(notes, "held")
+    ]
     lines += [_say_bad_input(note) for note in pick(notes, "bad input")]
     return "\n".join(lines) + "\n" if lines else ""
 

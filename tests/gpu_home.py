@@ -90,8 +90,11 @@ class Said(NamedTuple):
     gaps_nats: tuple[tuple[int, float], ...] = ()
 
     def gap_at(self, letter: int) -> float:
-        """Returns how much likelier the token was that holds a letter of the text."""
-        return [gap for begins, gap in self.gaps_nats if begins <= letter][-1]
+        """Returns how much likelier the token was that holds a letter of the text, or the one before it.
+
+        Where one of two tokens begins as the other does ("set", "setting"), the texts part only in the next token.
+        """
+        return min([gap for begins, gap in self.gaps_nats if begins <= letter][-2:])
 
 
 class GpuHome(Home):
@@ -197,10 +200,10 @@ def beginnings(count: int) -> list[str]:
     ]
 
 
-def differing(plain: list[Said], guessed: list[Said], tie_nats: float) -> list[int]:
-    """Returns the places at which two runs part although one token was likelier than the other."""
+def partings(plain: list[Said], guessed: list[Said]) -> dict[int, float]:
+    """Returns where two runs say different words, and how much likelier the first one's token was there than the next."""
     pairs = enumerate(zip(plain, guessed, strict=True))
-    return [place for place, (one, other) in pairs if one.text != other.text and one.gap_at(_parting(one, other)) > tie_nats]
+    return {place: one.gap_at(_parting(one, other)) for place, (one, other) in pairs if one.text != other.text}
 
 
 def _parting(one: Said, other: Said) -> int:

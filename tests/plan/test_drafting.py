@@ -137,8 +137,8 @@ def test_sizes_of_the_engine_are_the_users_and_their_flags_are_not_said_twice() 
     report = report_of("vllm", QWEN, batch_tokens=2048, graph_batch=6)
     said, because = settings_of(report), {one.name: one.because for one in report.plan.settings}
     assert said["--max-num-batched-tokens"] == 2048
-    assert said["--max-cudagraph-capture-size"] == 6
-    assert said["--cudagraph-capture-sizes"] == (1, 2, 4, 6)
+    assert said["--max-cudagraph-capture-size"] == 24  # in tokens: each request has its next and three drafted a step
+    assert said["--cudagraph-capture-sizes"] == (4, 8, 16, 24)
     assert because["--max-num-batched-tokens"] == because["--max-cudagraph-capture-size"] == USER
     with fails(Refused, "`graph_batch` is 6", "say it once"):
         report_of("vllm", QWEN, graph_batch=6, flags={"max-cudagraph-capture-size": 8})

@@ -15,13 +15,14 @@ group = placement_group([{"GPU": 1}, {"GPU": 1}], strategy="STRICT_SPREAD")
 ray.get(group.ready(), timeout=LIMIT_S)
 
 
-@ray.remote(num_gpus=1, num_cpus=0)
 def place() -> str:
     return str(ray.util.get_node_ip_address())
 
 
 asked = [
-    place.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index)).remote()
+    ray.remote(num_gpus=1, num_cpus=0)(place)
+    .options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index))
+    .remote()
     for index in range(2)
 ]
 print(json.dumps(sorted(ray.get(asked, timeout=LIMIT_S))))

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -34,14 +35,18 @@ def pair(network: Network) -> Iterator[tuple[Box, Box]]:
     a, b = network.add("a"), network.add("b")
     yield a, b
     for box in (a, b):
-        found = subprocess.run(["ip", "netns", "pids", box.namespace], capture_output=True, text=True, check=True)
-        for pid in map(int, found.stdout.split()):
+        for pid in _pids(box):
             os.kill(pid, signal.SIGKILL)
-        wait_for("Ray to end", lambda box=box: not _pids(box))
+        wait_for("Ray to end", partial(_is_empty, box))
 
 
-def _pids(box: Box) -> list[str]:
-    return subprocess.run(["ip", "netns", "pids", box.namespace], capture_output=True, text=True).stdout.split()
+def _is_empty(box: Box) -> bool:
+    return not _pids(box)
+
+
+def _pids(box: Box) -> list[int]:
+    found = subprocess.run(["ip", "netns", "pids", box.namespace], capture_output=True, text=True, check=True)
+    return [int(pid) for pid in found.stdout.split()]
 
 
 def plan(box: Box, *others: Box) -> tuple[RankPlan, ...]:

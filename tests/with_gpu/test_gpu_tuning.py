@@ -47,6 +47,16 @@ def rate(trier: Trier, way: Way) -> float:
     return rate_of(found)
 
 
+def sweep(home: GpuHome, trier: Trier) -> dict[Way, float]:
+    """Returns the rates of all chains; each is noted as soon as it is known."""
+    found = {}
+    for tokens in CHAIN:
+        way = Way("eagle", tokens)
+        found[way] = rate(trier, way)
+        home.note("sweep", "coder", way=way.name, tok_s=found[way])
+    return found
+
+
 def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(
     home: GpuHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,9 +68,8 @@ def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(
     assert 2 * view["starts"] <= view["sweep_starts"]
     chosen = Way(**view["chosen"])
     trier = make_trier(home, monkeypatch)
-    swept = {Way("eagle", tokens): rate(trier, Way("eagle", tokens)) for tokens in CHAIN}
+    swept = sweep(home, trier)
     best = max(swept, key=swept.__getitem__)
-    home.note("sweep", "coder", tok_s={way.name: one for way, one in swept.items()})
     turns = [(rate(trier, chosen), rate(trier, best)) for _ in range(TURNS if chosen != best else 0)]
     home.note("turns", "coder", chosen=chosen.name, best=best.name, tok_s=turns)
     ratios = sorted(one / other for one, other in turns) or [1.0]

@@ -61,6 +61,8 @@ def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_it_comes_bac
         os.kill(leader, signal.SIGKILL)
         with pytest.raises(openai.APIError, match="The engine of plain broke the connection"):
             list(stream)
+    # Its connections break before its last thread is gone, which may take a while where a driver cleans up.
+    wait_for("its end to be noticed", lambda: home.service("plain").state is not State.READY)
     again = home.await_state("plain", State.READY)
     assert again.pid is not None and again.pid != leader
     home.leaders.add(again.pid)

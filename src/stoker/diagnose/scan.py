@@ -22,7 +22,7 @@ MOST_KEYS = 100_000
 NEWS = 20  # so often lines with one key are tried; from then on they are taken to say what the last one of each block says
 DULL, NEVER = 4, -1  # so often where they said nothing, and then never
 MANY = 500  # of anchors in a block: where there are more, it is looked first which of its lines are the same
-PIECE, OVERLAP = 8192, 1024
+PIECE, OVERLAP = 16384, 1024  # SGLang 0.5.16 says all its arguments in one line of 14 kB
 STEP = PIECE - OVERLAP
 # What a client asked for or a model wrote is no sign of anything, whatever it says.
 QUOTED = re.compile(r"""Received request|\b(?:prompt|output): ['"]|["'](?:content|prompt|text|input)["']: """)

@@ -28,7 +28,7 @@ FAULTS = (
 )
 CLUES = {
     "arguments": r"non-default args: (\{.*\})",
-    "server_args": r"server_args=ServerArgs\((.*)\)",
+    "server_args": r"server_args=ServerArgs\((.*)",
     "gpu": r"\bNVIDIA[ _-]+(GB10|GB200|B200|H200|H100|A100|L40S?)\b",
     "sm": r"(?:cuda|compute) capability (?P<sm>\d+\.\d)\b|(?:ptxas|target|scatter).*\bsm_?(?P<digits>121)[af]?\b",
     "arch": r"\b(aarch64|x86_64)-linux-gnu",

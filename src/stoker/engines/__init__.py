@@ -52,8 +52,11 @@ class Engine(Protocol):
     def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
         """Returns what says a way to draft: flags, or neutral names of `spelling` where versions call it differently."""
 
-    def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
-        """Returns the settings, by neutral name, that bound graph capture to batches of at most `batch`."""
+    def graph_sizes(self, batch: int, step_tokens: int) -> Mapping[str, SettingValue]:
+        """Returns the settings, by neutral name, that bound graph capture to batches of at most `batch` requests.
+
+        `step_tokens` is how many tokens of each request one step computes: one, and those that were drafted.
+        """
 
     def spread(
         self, tensor: int, pipeline: int, rank: int, head: str | None, port: int, executor: str

@@ -155,7 +155,7 @@ class LlamaCpp:
         chosen: dict[str, SettingValue] = {"speculation_type": "draft-simple", "draft_tokens": way.draft_tokens or 1}
         return chosen | ({"draft_model": draft} if draft else {})
 
-    def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
+    def graph_sizes(self, batch: int, step_tokens: int) -> Mapping[str, SettingValue]:
         """Returns nothing: llama.cpp captures its graphs as it goes."""
         return {}
 

@@ -167,7 +167,7 @@ class SgLang:
         # Always said: left out it is None in some versions, and comparing with None ends the start.
         return flags | {"--speculative-num-draft-tokens": tokens + (way.kind != "ngram")}
 
-    def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
+    def graph_sizes(self, batch: int, step_tokens: int) -> Mapping[str, SettingValue]:
         """Returns the flags that bound graph capture; SGLang chooses the sizes below the bound itself."""
         return {"graph_batch": batch}
 

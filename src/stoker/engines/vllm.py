@@ -104,6 +104,7 @@ METHODS: dict[SpeculationKind, str] = {
     "eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp", "draft": "draft_model", "ngram": "ngram",
 }  # fmt: skip
 LOOKUP_WORDS = 4
+MOST_GRAPH_TOKENS = 512  # the most that its own default captures
 # Chains alone: 0.32.0's configuration has no tree of drafts.
 DRAFTING: dict[str, frozenset[SpeculationKind]] = {
     "draft_tokens": frozenset(METHODS),
@@ -190,10 +191,12 @@ class Vllm:
             config["num_speculative_tokens_per_batch_size"] = way.draft_tiers
         return {"--speculative-config": json.dumps(config, separators=(",", ":"))}
 
-    def graph_sizes(self, batch: int) -> Mapping[str, SettingValue]:
+    def graph_sizes(self, batch: int, step_tokens: int) -> Mapping[str, SettingValue]:
         """Returns the batch sizes to capture: powers of two up to the largest; the default captures dozens more."""
+        # They count tokens: with drafts each request has several, and where no size is a multiple of those nothing starts.
+        batch = min(batch, max(1, MOST_GRAPH_TOKENS // step_tokens)) if step_tokens > 1 else batch
         sizes = [2**power for power in range(batch.bit_length()) if 2**power < batch]
-        return {"graph_sizes": (*sizes, batch), "graph_batch": batch}
+        return {"graph_sizes": tuple(size * step_tokens for size in (*sizes, batch)), "graph_batch": batch * step_tokens}
 
     def release_of(self, version: str) -> str:
         """Returns the version as it is: releases are named by it."""

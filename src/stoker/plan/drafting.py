@@ -26,12 +26,24 @@ def plan_drafting(ground: Ground, engine: Engine, speculation: Speculation, firs
     if speculation.kind == "off":
         return {}
     preferred = first.get("draft_tokens")
-    tokens = wish.draft_tokens or (preferred.value if preferred else 1)
-    way = way_of_wish(wish, speculation.kind, tokens if isinstance(tokens, int) else 1)
+    way = way_of_wish(wish, speculation.kind, _drafted_tokens(wish, first))
     flags = _in_words(engine.speculate(way, speculation.draft_path), ground, engine)
     _check_since(wish, ground)
     counted = Setting("", 0, USER) if wish.draft_tokens else preferred or Setting("", 0, "")
     return {name: _because(name, value, speculation, counted, wish) for name, value in flags.items()}
+
+
+def step_tokens(wish: Wish, kind: SpeculationKind, first: Settings) -> int:
+    """Returns how many tokens of a request one step verifies: its next, and those that were drafted."""
+    if kind == "off":
+        return 1
+    return 1 + max((tier[2] for tier in wish.draft_tiers or ()), default=_drafted_tokens(wish, first))
+
+
+def _drafted_tokens(wish: Wish, first: Settings) -> int:
+    preferred = first.get("draft_tokens")
+    tokens = wish.draft_tokens or (preferred.value if preferred else 1)
+    return tokens if isinstance(tokens, int) else 1
 
 
 def way_of_wish(wish: Wish, kind: SpeculationKind, tokens: int) -> Way:

@@ -14,7 +14,7 @@ from stoker.engines import Engine, find
 from stoker.errors import Refused
 from stoker.plan.asked import Asked, sort_wish, whole_of
 from stoker.plan.budget import CACHE, EIGHT_BIT_BYTES, SIXTEEN_BIT_BYTES, Load, Room, plan_budget, room_of, wanted_share
-from stoker.plan.drafting import plan_drafting
+from stoker.plan.drafting import plan_drafting, step_tokens
 from stoker.plan.ground import Ground, Settings
 from stoker.plan.mending import mend_settings
 from stoker.plan.situation import Facts, numbers_of, setting_facts
@@ -44,7 +44,7 @@ def plan_serving(ground: Ground, engine: Engine) -> Served:
     share = {} if "memory_share" in numbers else _share(load, room)
     sizes = _sizes(share, load, room, ground)
     drafting = plan_drafting(ground, engine, speculation, first)
-    graphs = _graphs(ground, engine, asked, load.requests)
+    graphs = _graphs(ground, engine, asked, load.requests, step_tokens(ground.wish, speculation.kind, first))
     mine = _spelled({**numbers, **sizes, **graphs}, engine, ground) | drafting
     mine |= {one.name: one for one in ground.told}
     mine = mine | {name: one for name, one in first.items() if name.startswith(("--", "$")) and name not in mine}
@@ -146,23 +146,26 @@ def _float(value: object) -> float | None:
     return None if value is None else float(str(value))
 
 
-def _graphs(ground: Ground, engine: Engine, asked: Asked, batch: int) -> Settings:
+def _graphs(ground: Ground, engine: Engine, asked: Asked, batch: int, step: int) -> Settings:
     wanted = ground.wish.graph_batch
     if wanted is not None:
-        return {name: Setting(name, value, USER) for name, value in _graph_sizes(engine, asked, wanted).items()}
+        return {name: Setting(name, value, USER) for name, value in _graph_sizes(engine, asked, wanted, step).items()}
     if not ground.machine.gpus:
         return {}
     size = 1 << max(0, batch - 1).bit_length()
     because = f"as many as run at once ({batch}), rounded up to a power of two; more cost memory and start-up time"
-    return {name: Setting(name, value, because) for name, value in engine.graph_sizes(size).items()}
+    sizes = engine.graph_sizes(size, step)
+    if sizes != engine.graph_sizes(size, 1):
+        because = f"{because}; in tokens, of which each request has {step} a step with those that are drafted"
+    return {name: Setting(name, value, because) for name, value in sizes.items()}
 
 
-def _graph_sizes(engine: Engine, asked: Asked, batch: int) -> Mapping[str, SettingValue]:
+def _graph_sizes(engine: Engine, asked: Asked, batch: int, step: int) -> Mapping[str, SettingValue]:
     flags = (flag for name in ("graph_batch", "graph_sizes") for flag in engine.spelling.get(name, ()))
     said = next((flag for flag in flags if flag in asked.flags), None)
     if said is not None:
         raise Refused(f"`graph_batch` is {batch}, and `flags` says {said}", next_step="say it once")
-    return engine.graph_sizes(batch)
+    return engine.graph_sizes(batch, step)
 
 
 def _chosen_graphs(wish: Wish, graphs: Settings, engine: Engine) -> set[str]:
