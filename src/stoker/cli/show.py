@@ -168,3 +168,8 @@ def _row(service: ServiceView) -> tuple[str, ...]:
         service.address or "-",
         size(service.memory_bytes),
     )
+
+
+def place_text(url: str, box: str | None) -> str:
+    """Returns where is asked."""
+    return f"on {box}, through {url}" if box else f"at {url}"

@@ -25,8 +25,12 @@ def _daemon(paths: Paths) -> Daemon:
     return daemon
 
 
-def watch(paths: Paths) -> WatchView:
-    """Returns what the daemon sees now; raises NotReadyInTime where none runs."""
+def watch(paths: Paths, box: str | None = None) -> WatchView:
+    """Returns what the daemon, or a linked box's, sees now; raises NotReadyInTime where none runs here."""
+    if box is not None:
+        from stoker.flows.boxes.linked import find_linked
+
+        return find_linked(paths, box).watch()
     return _daemon(paths).watch()
 
 

@@ -271,9 +271,16 @@ class Control:
         return read_verifications(self._paths.database, self._supervisor.find(name).plan.service, most)
 
     def keep_verification(self, name: str, kept: KeptVerification) -> KeptVerification:
-        """Keeps what a person found out about a service; raises WrongUse for another's, or what its gate alone may say."""
-        self._supervisor.find(name)
-        if kept.service != name or kept.occasion != "verify":
+        """Keeps what a person found out about a service, a linked box's as NAME@BOX.
+
+        Raises WrongUse for another's, or what its gate alone may say.
+        """
+        service, _, box = name.partition("@")
+        if box:
+            self.boxes.find(box, service)
+        else:
+            self._supervisor.find(name)
+        if kept.service != name or (kept.verification.box or "") != box or kept.occasion != "verify":
             raise WrongUse(
                 f"this is no verification of {name} that a person asked for",
                 why=f"it is of {kept.service}, for {kept.occasion}",
