@@ -75,6 +75,7 @@ def test_a_diagnosis_takes_a_link_that_may_act_and_states_and_figures_any_link(t
     assert (told["source"], told["engine"], told["ready"]) == ("demo", "llamacpp", True)
     assert "may ask its models and look, and no more" in trio.a.run("diagnose", "demo", "--on", "c", code=3).stderr
     assert "--on takes a service's name" in trio.a.run("diagnose", "--on", "b", code=2).stderr
+    assert trio.a.json("status", "--on", "b")["boxes"] is None  # with whom it is linked is nobody else's to know
     for name in ("b", "c"):
         (seen,) = trio.a.json("watch", "--on", name)["services"]
         assert (seen["name"], seen["state"]) == ("demo", "READY")

@@ -94,7 +94,6 @@ class Control:
             idle=self._idle.look(),
             run=self._idle.read_run(),
             doors=self._menu.views(),
-            boxes=self.boxes.view() if self.boxes.is_used else None,
         )
 
     async def show(self) -> Shown:

@@ -105,11 +105,6 @@ class BoxDesk:
         self.kept = kept
         self._ring.load(kept.doors)
 
-    @property
-    def is_used(self) -> bool:
-        """Tells whether there is any link, or could be one from elsewhere."""
-        return self.pin is not None or bool(self.kept.boxes)
-
     def view(self) -> BoxesView:
         """Returns all links, as people are shown them."""
         doors = tuple(DoorLetIn(one.name, one.since, one.may_act, self.is_here(one.name)) for one in self.kept.doors)
