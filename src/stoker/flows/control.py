@@ -98,7 +98,8 @@ class Control:
 
     async def show(self) -> Shown:
         """Returns what the dashboard shows."""
-        return msgspec.structs.replace(await self._board().look(self._status(())), fix=self.fixes.last)
+        shown = await self._board().look(self._status(()))
+        return msgspec.structs.replace(shown, fix=self.fixes.last, boxes=self.boxes.view().boxes)
 
     async def plan(self, wish: Wish) -> Plan:
         """Returns the plan of a wish; raises Refused where it cannot work, or its model's name is taken."""
