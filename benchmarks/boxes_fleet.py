@@ -28,7 +28,7 @@ from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.serving import Serving
 from stoker.gateway.words import Words
 from stoker.records import Endpoint, QueueLimits, State
-from stoker.records.boxes import JoinAsked, JoinGiven, LetIn
+from stoker.records.boxes import BoxHealth, JoinAsked, JoinGiven, LetIn
 
 KEY = "sk-stoker-box-of-a-benchmark"
 LIMITS = Limits(2**20, 30.0, 30.0)
@@ -90,7 +90,7 @@ class Fleet:
         ring.load([LetIn("door", sha256(KEY.encode()).hexdigest(), 0.0, False)])
         metrics = GatewayMetrics(list, "0")
         serving = Serving(GatewayConfig(), directory, metrics, "engine", lambda work, _: self._spawn(work))
-        words = Words(directory.entries, serving.tokens)
+        words = Words(directory.entries, serving.tokens, BoxHealth)
         door = LinkDoor(ring, serving, words, _no_app, _nobody, LIMITS, lambda work, _: self._spawn(work))
         server = await door.bind("127.0.0.1", self.ports.get(number, 0), self._tls)
         await server.start_serving()

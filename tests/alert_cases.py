@@ -199,6 +199,11 @@ CASES = {
         one("stoker_service_recent_restarts", "1x20", OF_SERVICE),
     ),
     "service-down": Case(10, state("FAILED"), state("STOPPED")),
+    "box-away": Case(
+        10,
+        one("stoker_box_up", level((3, 1), (15, 0)), 'box="spark-b"'),
+        one("stoker_box_up", level((3, 1), (1, 0), (15, 1)), 'box="spark-b"'),  # a daemon that started anew
+    ),
     "disk-full": Case(20, disk("5e10x30"), disk("9e11x30")),
     "disk-trend": Case(600, disk("2e12-2000000000x700"), disk("2e12-100000000x700")),
 }  # fmt: skip

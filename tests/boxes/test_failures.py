@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -99,6 +100,29 @@ def test_a_box_away_is_said_to_be_so_since_when_and_comes_back_soon(trio: Trio) 
         trio.net.cable(box, "up")
     wait_for("both to be back", lambda: trio.a.serves(trio.b) and trio.a.serves(trio.c), SEEN_S + 1.5)
     assert trio.a.chat().status_code == 200
+
+
+def test_a_box_that_goes_and_comes_back_is_seen_in_metrics_and_states(trio: Trio) -> None:
+    def metrics() -> list[str]:
+        with trio.a.client() as client:
+            return [line for line in client.get("/metrics").text.splitlines() if line.startswith("stoker_box_")]
+
+    def known(name: str) -> set[str]:
+        return {line.partition("{")[0] for line in metrics() if f'box="{name}"' in line}
+
+    memory = {"stoker_box_memory_total_bytes", "stoker_box_memory_available_bytes"}
+    wait_for("b to have looked at its memory", lambda: memory <= known("b"), 20.0)
+    said = trio.a.run("status").stdout
+    assert re.search(r"box b  here for .*; demo READY; [0-9.]+ GiB of [0-9.]+ GiB available", said), said
+    trio.net.cable(trio.b, "down")
+    wait_for("b to be away", lambda: 'stoker_box_up{box="b"} 0.0' in metrics(), SEEN_S + 0.5)
+    assert not memory & known("b")  # what is not heard is unknown, and not as it was
+    assert memory <= known("c")
+    assert 'stoker_box_service_ready{box="b",service="demo"} 0.0' in metrics()
+    assert re.search(r"box b  away for .*: nothing was heard of it for 1.5 s", trio.a.run("watch", "--once").stdout)
+    trio.net.cable(trio.b, "up")
+    wait_for("b to be back", lambda: 'stoker_box_up{box="b"} 1.0' in metrics() and memory <= known("b"), SEEN_S + 1.5)
+    assert 'stoker_box_service_ready{box="b",service="demo"} 1.0' in metrics()
 
 
 def test_a_door_that_begins_while_a_box_is_away_still_knows_its_models(trio: Trio) -> None:

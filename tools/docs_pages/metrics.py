@@ -70,7 +70,7 @@ def all_families() -> list[Metric]:
         machine_families(MachineSeen()),
         service_families(()),
         judged_families((), {}, {}),
-        box_families(()),
+        box_families((), ()),
     )
     return sorted([*gateway.registry.collect(), *(one for part in own for one in part)], key=lambda family: family.name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,12 +19,12 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Origin:
-    """Where requests go: an address with or without TLS, what stands before each path, and the key.
+    """Where requests go: an address with or without TLS, what stands before each path, the key, and headers of all requests.
 
     Raises StokerError where nobody answers at the address.
     """
 
-    def __init__(self, url: str, key: str | None = None) -> None:
+    def __init__(self, url: str, key: str | None = None, headers: Mapping[str, str] | None = None) -> None:
         parts = urlsplit(url)
         self.url = url
         self.host = parts.hostname or ""
@@ -31,7 +32,7 @@ class Origin:
         self.is_tls = parts.scheme == "https"
         self._netloc = parts.netloc
         self._path = parts.path.rstrip("/")
-        self._key = key
+        self._key, self._headers = key, headers or {}
         self.family, self.address = self._dial()
 
     def _dial(self) -> tuple[int, Any]:
@@ -66,6 +67,7 @@ class Origin:
             f"user-agent: stoker-bench/{__version__}",
             "accept-encoding: identity",
             *([f"authorization: Bearer {self._key}"] if self._key else []),
+            *(f"{name}: {value}" for name, value in self._headers.items()),
             *(["content-type: application/json", f"content-length: {len(body)}"] if method == "POST" else []),
         ]
         return "\r\n".join([*lines, "", ""]).encode() + body

@@ -77,14 +77,14 @@ class Server(NamedTuple):
 
 def meet(target: Target, known_engine: str | None = None) -> Server:
     """Returns what an endpoint is; raises StokerError where it does not answer a chat as a stream."""
-    chat = Asker(Origin(target.url, target.key))
-    root = Asker(Origin(target.url.removesuffix("/v1"), target.key))
+    chat = Asker(Origin(target.url, target.key, target.headers))
+    root = Asker(Origin(target.url.removesuffix("/v1"), target.key, target.headers))
     engine_asker = Asker(Origin(target.engine_url, target.engine_key)) if target.engine_url else root
     counters = read_counters(engine_asker.read("/metrics"))
     listed = _listed(chat, target.model)
     engine = known_engine or (counters.engine if counters else _owner(listed))
     context = target.context_tokens or _context(listed)
-    is_direct = target.engine_url is None or target.url.startswith(target.engine_url)
+    is_direct = target.box is None and (target.engine_url is None or target.url.startswith(target.engine_url))
     reuses = not is_direct or engine is None or find(engine).reuses_connections
     if engine is not None and not find(engine).reuses_connections:
         for asker in {engine_asker, *((chat, root) if is_direct else ())}:

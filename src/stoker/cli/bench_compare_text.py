@@ -38,7 +38,8 @@ def comparison_text(one: Comparison) -> str:
 def _side(name: str, run: BenchRun) -> str:
     number = "" if run.id is None else f"run {run.id}, "
     engine = " ".join(part for part in (run.subject.engine, run.subject.engine_version) if part)
-    return click.style(printable(f"{name}: {number}{run.subject.model}{f' on {engine}' if engine else ''}"), bold=True)
+    box = f", box {run.subject.box}" if run.subject.box else ""
+    return click.style(printable(f"{name}: {number}{run.subject.model}{f' on {engine}' if engine else ''}{box}"), bold=True)
 
 
 def _differences(differences: tuple[Difference, ...]) -> list[str]:

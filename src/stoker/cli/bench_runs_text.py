@@ -69,7 +69,7 @@ def _facts(run: BenchRun) -> list[str]:
     of = run.subject
     facts = {
         "model": of.model, "revision": of.model_revision, "engine": _engine(of), "image": of.image_digest,
-        "plan": of.plan_id, "machine": of.machine, "service": of.service, "address": of.url,
+        "plan": of.plan_id, "machine": of.machine, "box": of.box, "service": of.service, "address": of.url,
         "flags": " ".join(of.flags or ()), "asked": " ".join(run.words), "note": run.note,
     }  # fmt: skip
     known = {name: printable(fact) for name, fact in facts.items() if fact and fact != UNKNOWN}

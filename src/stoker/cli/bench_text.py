@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from stoker.bench.formats.figures import find_figure
 from stoker.cli.bench_soak_text import soak_text
-from stoker.cli.show import duration, table, wrapped
+from stoker.cli.show import duration, place_text, table, wrapped
 from stoker.flows.bench import Wanted
 from stoker.records import BenchCell, BenchFigure, BenchLoad, BenchRun, CellResult, SpeculationSeen
 
@@ -43,7 +43,8 @@ class Screen:
         self._begun_s = time.monotonic()
         if not is_silent:
             count = len(wanted.cells)
-            click.echo(f"{wanted.target.model} at {wanted.target.url}, {count} cell{'s' * (count != 1)}")
+            where = place_text(wanted.target.url, wanted.target.box)
+            click.echo(f"{wanted.target.model} {where}, {count} cell{'s' * (count != 1)}")
 
     def tell(self, cell: BenchCell, text: str) -> None:
         """Says what is being done now."""

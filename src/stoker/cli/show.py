@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from stoker.records import ServiceView, State, StatusView, say_bytes
+from stoker.records.boxes import BoxView
 
 COLOURS = {
     State.READY: "green", State.FAILED: "red", State.WEDGED: "red", State.BACKOFF: "yellow", State.STOPPED: "bright_black",
@@ -136,8 +137,27 @@ def rank_lines(service: ServiceView) -> list[str]:
 
 def _boxes(view: StatusView) -> list[str]:
     boxes = () if view.boxes is None else view.boxes.boxes
-    said = [f"{box.name} is {'here' if box.is_here else f'away ({box.why})'}" for box in boxes]
-    return [f"\nboxes    {'; '.join(said)}"] if said else []
+    return ["", *box_lines(boxes)] if boxes else []
+
+
+def box_lines(boxes: Sequence[BoxView]) -> list[str]:
+    """Returns a line for each linked box: its services, memory and alerts, or for how long it is away and why."""
+    width = max(len(one.name) for one in boxes)
+    return [f"box {one.name:<{width}}  {_box(one)}" for one in boxes]
+
+
+def _box(box: BoxView) -> str:
+    past = duration(time.time() - box.since)
+    if not box.is_here:
+        return f"{click.style('away', fg='yellow')} for {past}: {printable(box.why)}"
+    serves = [f"{one.service} {one.state}" for one in box.replicas] or ["no service"]
+    health = box.health
+    if health is not None and health.total_bytes is not None:
+        serves.append(f"{size(health.available_bytes)} of {size(health.total_bytes)} available")
+    fires = [
+        click.style(f"{one.severity}: {printable(one.title)}", fg="yellow") for one in (health.alerts if health else ())
+    ]
+    return "; ".join([f"here for {past}", *serves, *fires])
 
 
 def _doors(view: StatusView) -> list[str]:
@@ -178,3 +198,8 @@ def _row(service: ServiceView) -> tuple[str, ...]:
         service.address or "-",
         size(service.memory_bytes),
     )
+
+
+def place_text(url: str, box: str | None) -> str:
+    """Returns where is asked."""
+    return f"on {box}, through {url}" if box else f"at {url}"

@@ -6,6 +6,7 @@ import re
 import time
 from xml.etree import ElementTree as Xml
 
+from stoker.cli.show import place_text
 from stoker.probes import find
 from stoker.probes.kit.evidence import cut, is_cut, render_curl
 from stoker.records import CheckResult, Exchange, ProbeResult, Verdict, Verification, say_s
@@ -17,7 +18,8 @@ CUT_BODY = "# the body was cut where it says so: make it as long again to ask th
 
 def junit_text(view: Verification) -> str:
     """Returns one test suite a probe and one case a check; what is neither well nor wrong is skipped, with its reason."""
-    suites = Xml.Element("testsuites", name=_xml(f"stoker verify {view.model} at {view.url}"), time=f"{view.took_s:.3f}")
+    place = place_text(view.url, view.box)
+    suites = Xml.Element("testsuites", name=_xml(f"stoker verify {view.model} {place}"), time=f"{view.took_s:.3f}")
     for probe in view.probes:
         suite = Xml.SubElement(
             suites, "testsuite", name=probe.name, tests=str(len(probe.checks)), time=f"{probe.took_s:.3f}",
@@ -62,7 +64,7 @@ def markdown_text(view: Verification) -> str:
     """Returns a table of all checks, and below it the exchanges of those that are not well."""
     day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(view.begun))
     lines = [
-        f"# {_cell(view.model)} at {_cell(view.url)}: {view.verdict}", "",
+        f"# {_cell(view.model)} {_cell(place_text(view.url, view.box))}: {view.verdict}", "",
         f"`stoker verify`, {day}, {say_s(view.took_s)}; engine by its own metrics: {view.engine or 'unknown'}.", "",
         "| probe | check | verdict | what was seen | how to mend it |", "| --- | --- | --- | --- | --- |",
         *(_row(probe, check) for probe in view.probes for check in probe.checks), "",

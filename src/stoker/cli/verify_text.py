@@ -7,8 +7,8 @@ from itertools import groupby
 
 import click
 
-from stoker.cli.show import printable, wrapped
-from stoker.records import CheckResult, KeptVerification, ProbeResult, Verdict, Verification, say_s
+from stoker.cli.show import place_text, printable, wrapped
+from stoker.records import CheckResult, KeptVerification, ProbeResult, Target, Verdict, Verification, say_s
 
 COLOURS = {
     Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.DEGRADED: "yellow", Verdict.NOT_OFFERED: "cyan",
@@ -49,9 +49,9 @@ def _verdict(verdict: Verdict) -> str:
     return click.style(f"{verdict:<{WIDEST}}", fg=COLOURS[verdict])
 
 
-def heading_text(url: str, model: str) -> str:
+def heading_text(target: Target) -> str:
     """Returns the line above the results."""
-    return f"{click.style(model, bold=True)} at {url}\n"
+    return f"{click.style(target.model, bold=True)} {place_text(target.url, target.box)}\n"
 
 
 def kept_text(kept: KeptVerification) -> str:

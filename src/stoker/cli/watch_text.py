@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from stoker.cli.show import duration, size, table, wrapped
+from stoker.cli.show import box_lines, duration, size, table, wrapped
 from stoker.records.alerting import AlertRule
 from stoker.records.watching import Acted, Alert, CanaryView, ContentView, HistoryView, WatchedService, WatchView
 
@@ -33,6 +33,7 @@ def watch_text(view: WatchView) -> str:
     lines += [f"drafts of {one.name} by content: {_contents(one.contents)}" for one in view.services if one.contents]
     lines += [click.style(f"not seen: {one.name}: {one.lost}", fg="yellow") for one in view.services if one.lost]
     lines += [click.style(f"lost: {one}", fg="yellow") for one in view.lost]
+    lines += [*box_lines(view.boxes), ""] if view.boxes else []
     return "\n".join([*lines, alerts_text(view.alerts)])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 
+import msgspec
+
 from stoker.config import SERVICE_NAME, Paths
 from stoker.errors import NotReadyInTime, StokerError, WrongUse
 from stoker.flows.client import Daemon, find_daemon
@@ -25,9 +27,15 @@ def _daemon(paths: Paths) -> Daemon:
     return daemon
 
 
-def watch(paths: Paths) -> WatchView:
-    """Returns what the daemon sees now; raises NotReadyInTime where none runs."""
-    return _daemon(paths).watch()
+def watch(paths: Paths, box: str | None = None) -> WatchView:
+    """Returns what the daemon, or a linked box's, sees now; raises NotReadyInTime where none runs here."""
+    if box is not None:
+        from stoker.flows.boxes.linked import find_linked
+
+        return find_linked(paths, box).watch()
+    daemon = _daemon(paths)
+    boxes = daemon.boxes().boxes if paths.links_file.exists() else ()
+    return msgspec.structs.replace(daemon.watch(), boxes=boxes)
 
 
 def list_alerts(paths: Paths, since: float) -> tuple[Alert, ...]:

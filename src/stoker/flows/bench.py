@@ -98,12 +98,17 @@ def _tools(server: Server, measure: Measure, stack: ExitStack) -> Bench:
     lines = Lines(origin, reuses=server.reuses)
     stack.callback(lines.close)
     watch = None
-    if origin.is_here:
+    if _is_here(server):
         address = urlsplit(server.target.engine_url or server.target.url)
         box = LocalBox()
         watch = MachineWatch(box, engine_seconds(box, address.port or 0))
         stack.callback(watch.close)
     return Bench(server, lines, watch, measure.text if measure.is_cheap else None)
+
+
+def _is_here(server: Server) -> bool:
+    """Tells whether this machine's own processor and memory are those that are measured."""
+    return server.chat.origin.is_here and server.target.box is None
 
 
 def _measure_all(wanted: Wanted, tools: Bench, measure: Measure, live: Live) -> list[CellResult]:
@@ -126,5 +131,5 @@ def _subject(wanted: Wanted, server: Server) -> BenchSubject:
         known,
         engine=known.engine or server.engine,
         engine_version=known.engine_version or read_version(server),
-        machine=known.machine or (LocalBox().uname()[0] if server.chat.origin.is_here else None),
+        machine=known.machine or (LocalBox().uname()[0] if _is_here(server) else None),
     )

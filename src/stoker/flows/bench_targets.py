@@ -38,6 +38,16 @@ def _served_models(target: Target) -> list[str]:
     return [name for name in names if isinstance(name, str) and name]
 
 
+def choose_linked(service: str | None, box: str) -> tuple[Target, BenchSubject]:
+    """Returns a service of a linked box as it is measured: through this box's door. Raises Refused, WrongUse."""
+    from stoker.flows.boxes.proved import choose_there, subject_there, target_there
+
+    paths = find_paths()
+    view = choose_there(paths, box, service)
+    target = target_there(paths, box, view)
+    return target, subject_there(paths, box, view, target)
+
+
 def choose_service(service: str | None, *, direct: bool) -> tuple[Target, BenchSubject]:
     """Returns a service of ours as it is measured: through the gateway, or at its engine. Raises Refused."""
     paths = find_paths()

@@ -19,9 +19,11 @@ from stoker.flows.ownership import read_owner
 from stoker.records import (
     AdoptView,
     AdoptWish,
+    Diagnosis,
     KeptVerification,
     KeyView,
     KeyWish,
+    Machine,
     NewKey,
     Plan,
     Record,
@@ -150,7 +152,7 @@ class Daemon:
 
     def keep_verification(self, kept: KeptVerification) -> None:
         """Has what was found out about a service kept."""
-        self._call("POST", f"{_path_of(kept.service)}/verifications", kept, KeptVerification)
+        self._call("POST", f"/api/services/{quote(kept.service, safe='@')}/verifications", kept, KeptVerification)
 
     def forget(self, name: str) -> None:
         """Drops a service that rests."""
@@ -195,6 +197,14 @@ class Daemon:
     def switch_to(self, name: str) -> SwitchView:
         """Begins to put a service that the daemon knows by name in the place of others."""
         return self._call("POST", f"{_path_of(name)}/switch", None, SwitchView, PLAN_LIMIT_S)
+
+    def diagnosis(self, name: str) -> Diagnosis:
+        """Returns what the log of a service says of a failure."""
+        return self._call("GET", f"{_path_of(name)}/diagnosis", None, Diagnosis)
+
+    def machine(self) -> Machine:
+        """Returns what is known of the daemon's machine."""
+        return self._call("GET", "/api/machine", None, Machine)
 
     def plan_of(self, name: str) -> Plan:
         """Returns the plan of a service."""

@@ -97,12 +97,12 @@ class Control:
             idle=self._idle.look(),
             run=self._idle.read_run(),
             doors=self._menu.views(),
-            boxes=self.boxes.view() if self.boxes.is_used else None,
         )
 
     async def show(self) -> Shown:
         """Returns what the dashboard shows."""
-        return msgspec.structs.replace(await self._board().look(self._status(())), fix=self.fixes.last)
+        shown = await self._board().look(self._status(()))
+        return msgspec.structs.replace(shown, fix=self.fixes.last, boxes=self.boxes.view().boxes)
 
     async def plan(self, wish: Wish) -> Plan:
         """Returns the plan of a wish; raises Refused where it cannot work, or its model's name is taken."""
@@ -278,9 +278,16 @@ class Control:
         return read_verifications(self._paths.database, self._supervisor.find(name).plan.service, most)
 
     def keep_verification(self, name: str, kept: KeptVerification) -> KeptVerification:
-        """Keeps what a person found out about a service; raises WrongUse for another's, or what its gate alone may say."""
-        self._supervisor.find(name)
-        if kept.service != name or kept.occasion != "verify":
+        """Keeps what a person found out about a service, a linked box's as NAME@BOX.
+
+        Raises WrongUse for another's, or what its gate alone may say.
+        """
+        service, _, box = name.partition("@")
+        if box:
+            self.boxes.find(box, service)
+        else:
+            self._supervisor.find(name)
+        if kept.service != name or (kept.verification.box or "") != box or kept.occasion != "verify":
             raise WrongUse(
                 f"this is no verification of {name} that a person asked for",
                 why=f"it is of {kept.service}, for {kept.occasion}",

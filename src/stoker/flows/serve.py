@@ -126,7 +126,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback, audit)
     watching = Watching(
         paths, config.watch, config.limits.memory_floor_bytes, supervisor, Sampler(exporter, tools), metrics, acts,
-        Notices(config.watch), partial(Canaries, paths, config.watch, supervisor, tools, prober),
+        Notices(config.watch), partial(Canaries, paths, config.watch, supervisor, tools, prober), fleet.views,
     )  # fmt: skip
     metrics.registry.register(watching)
     way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
@@ -134,7 +134,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     here, app = Directory(supervisor.owners, menu, on_demand, history), make_app(control)
     directory = FleetDirectory(here, fleet, menu)
     door = Door(config.gateway, directory, app, metrics, keyring, meter, keys.engine, _sessions(paths, config, keys))
-    boxes = Boxes(paths, config, fleet, box_desk, ring, here, door, app)
+    boxes = Boxes(paths, config, fleet, box_desk, ring, here, door, app, lambda: watching.health())
     metrics.registry.register(boxes)
     board = Board(
         paths.database, config.limits.memory_floor_bytes, supervisor, menu, history, watching, exporter, door.serving, paces

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 
+import msgspec
+
 from stoker.config import Paths
 from stoker.errors import StokerError
-from stoker.flows.client import read_daemon
+from stoker.flows.client import Daemon, read_daemon
 from stoker.flows.ownership import read_owner
 from stoker.records import (
     WITHOUT_ENGINE,
@@ -17,6 +19,7 @@ from stoker.records import (
     State,
     StatusView,
 )
+from stoker.records.boxes import BoxesView
 
 UNATTENDED = "no daemon attends to it; `stoker up` starts one, which takes the engine back"
 
@@ -25,7 +28,7 @@ def read_status(paths: Paths) -> StatusView:
     """Returns the status as the daemon tells it, or what its state folder tells where none answers."""
     with contextlib.suppress(StokerError):
         if daemon := read_daemon(paths):
-            return daemon.status()
+            return msgspec.structs.replace(daemon.status(), boxes=_read_boxes(paths, daemon))
     owner = read_owner(paths)
     url = paths.address_file.read_text().strip() if paths.address_file.exists() else ""
     return StatusView(
@@ -33,6 +36,13 @@ def read_status(paths: Paths) -> StatusView:
         daemon=DaemonView(False, owner.pid if owner else None, owner.since if owner else None, None, None),
         services=_read_saved(paths),
     )
+
+
+def _read_boxes(paths: Paths, daemon: Daemon) -> BoxesView | None:
+    """Returns the links, of which no other box is told: `/api/status` is what they may ask for."""
+    if not paths.links_file.exists():
+        return None
+    return daemon.boxes()
 
 
 def _read_saved(paths: Paths) -> tuple[ServiceView, ...]:

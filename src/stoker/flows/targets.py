@@ -25,7 +25,7 @@ def read_running(paths: Paths) -> Daemon:
 
 def choose_service(paths: Paths, name: str | None) -> ServiceView:
     """Returns a running service of ours, which needs no name where it is the only one; raises Refused where none runs."""
-    return _choose(read_running(paths).status().services, name)
+    return choose_of(read_running(paths).status().services, name)
 
 
 def target_of_service(paths: Paths, service: ServiceView) -> Target:
@@ -41,15 +41,17 @@ def target_of_service(paths: Paths, service: ServiceView) -> Target:
     )  # fmt: skip
 
 
-def _choose(services: Sequence[ServiceView], name: str | None) -> ServiceView:
+def choose_of(services: Sequence[ServiceView], name: str | None, box: str = "") -> ServiceView:
+    """Returns the one that is meant and answers; raises Refused. `box` names another one than this."""
     found = [one for one in services if one.address and one.answers and name in (None, one.name)]
     if len(found) == 1:
         return found[0]
+    start = f"stoker up SERVICE --on {box}" if box else "stoker up"
     states = ", ".join(f"{one.name} ({one.state})" for one in services) or "none"
     raise Refused(
         f"{name} does not answer" if name else "name the service",
-        why=f"services here: {states}",
-        next_step="" if found else "`stoker up` starts one, --url asks any other address",
+        why=f"services {f'of {box}' if box else 'here'}: {states}",
+        next_step="" if found else f"`{start}` starts one, --url asks any other address",
     )
 
 

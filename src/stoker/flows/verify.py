@@ -33,16 +33,23 @@ def verify(target: Target, probes: Sequence[Probe], required: Sequence[str], bud
 
 
 def keep(paths: Paths, service: ServiceView, required: Sequence[str], view: Verification) -> None:
-    """Has the daemon keep what was found out of a service of ours; raises StokerError where it does not."""
+    """Has this box's daemon keep what was found out of a service, a linked box's as NAME@BOX; raises StokerError."""
     kept = KeptVerification(
-        service.name, service.plan_id, service.engine, service.engine_version, "verify", tuple(required), bound(view)
+        _name(service.name, view.box),
+        service.plan_id,
+        service.engine,
+        service.engine_version,
+        "verify",
+        tuple(required),
+        bound(view),
     )
     read_running(paths).keep_verification(kept)
 
 
-def read_last(paths: Paths, service: str | None) -> KeptVerification:
+def read_last(paths: Paths, service: str | None, box: str | None = None) -> KeptVerification:
     """Returns the last that its gate or a person found out of a service; without a name, of the one that was proved last."""
-    known = read_verified(paths.database)
+    known = [one for one in read_verified(paths.database) if box is None or one.endswith(f"@{box}")]
+    service = service and _name(service, box)
     if not known or (service is not None and service not in known):
         raise WrongUse(
             f"nothing is kept of {service or 'any service'}",
@@ -50,3 +57,7 @@ def read_last(paths: Paths, service: str | None) -> KeptVerification:
             next_step="`stoker up` asks the gate of what it starts, `stoker verify SERVICE` everything",
         )
     return read_verifications(paths.database, service or known[0], most=1)[0]
+
+
+def _name(service: str, box: str | None) -> str:
+    return service if box is None else f"{service}@{box}"

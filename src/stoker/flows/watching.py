@@ -22,11 +22,13 @@ from stoker.flows.sampling import Sampler, engine_point, has_engine, machine_poi
 from stoker.flows.watch_log import WatchLog
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.records import State, UsageRecord
+from stoker.records.boxes import BoxAlert, BoxHealth, BoxView
 from stoker.records.watching import Alert, Silence, WatchedService, WatchSettings, WatchView
 from stoker.store.watch import MACHINE, read_acts_since, read_alerts_since, read_learnt, read_silences
 from stoker.supervise.service import ServiceOwner
 from stoker.supervise.supervisor import Supervisor
 from stoker.watch.book import AlertBook, Clock
+from stoker.watch.boxes import BoxesCheck
 from stoker.watch.engine import ACCEPT_SLOTS
 from stoker.watch.families.judged import judged_families
 from stoker.watch.reading import method_of
@@ -47,10 +49,12 @@ class Watching(Collector):
     def __init__(
         self, paths: Paths, settings: WatchSettings, floor_bytes: int, supervisor: Supervisor, sampler: Sampler,
         metrics: GatewayMetrics, acts: Acts, notices: Notices, canaries: Callable[[Callable[[], Watcher]], Canaries],
+        boxes: Callable[[], tuple[BoxView, ...]],
     ) -> None:  # fmt: skip
         self._paths, self._settings = paths, settings
         self._supervisor, self._sampler, self._metrics = supervisor, sampler, metrics
         self._acts, self._notices = acts, notices
+        self._boxes, self._boxes_check = boxes, BoxesCheck()
         self._canaries = canaries(lambda: self._watcher)
         self._book = AlertBook(alerts_by_id())
         self._watcher = Watcher(floor_bytes, {})
@@ -69,6 +73,7 @@ class Watching(Collector):
             self._watcher = Watcher(floor_bytes, read_learnt(file))
             firing = [one for one in read_alerts_since(file, now) if one.state == "firing"]
             self._book.resume(firing, Clock(time.monotonic(), now))
+            self._boxes_check.remember(firing)
             for silence in read_silences(file):
                 self._book.silence(silence)
             self._acts.resume(read_acts_since(file, now - DAY_S))
@@ -109,7 +114,7 @@ class Watching(Collector):
         self._looked_at = clock
         took_s = self._settings.every_s if before is None else clock.at_s - before.at_s
         _say_jump(before, clock)
-        looked = self._look_at_machine(clock, took_s)
+        looked = self._look_at_machine(clock, took_s) | self._boxes_check.look(self._boxes())
         for owner in list(self._supervisor.owners.values()):
             looked |= await self._look_at_service(owner, clock, took_s)
             self._note_content(owner, begun_s)
@@ -180,6 +185,15 @@ class Watching(Collector):
         self._log.note_silence(silence)
         await self._log.write(time.monotonic())
         return self._book.silences(time.time())
+
+    def health(self) -> BoxHealth:
+        """Returns what linked boxes are told of this one's machine."""
+        memory = self._machine.memory
+        firing = (one for one in self._book.alerts(time.time()) if one.state == "firing")
+        return BoxHealth(
+            memory.total_bytes if memory else None, memory.available_bytes if memory else None,
+            tuple(BoxAlert(one.id, one.about, one.severity, one.title) for one in firing),
+        )  # fmt: skip
 
     def view(self) -> WatchView:
         """Returns what `stoker watch` shows."""

@@ -18,7 +18,8 @@ class Entry(NamedTuple):
     `waits_for` is what stands between a request for it and its start. `revision` and `plan_id` are of what runs or comes
     up; None where the next start makes a plan of its own. Of `abilities` nothing is known without a plan.
     `box`: it is another box's service, `away` says since when and why that box is not heard, and `replicas` are all places
-    where the model is served, where more boxes than this one are known.
+    where the model is served, where more boxes than this one are known. `is_named`: the request named
+    this box, and no other may answer it.
     """
 
     service: str
@@ -42,6 +43,7 @@ class Entry(NamedTuple):
     box: str = ""
     away: str = ""
     replicas: tuple[Replica, ...] = ()
+    is_named: bool = False
 
 
 class NoReplica(StokerError):

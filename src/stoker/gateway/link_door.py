@@ -27,10 +27,11 @@ from stoker.records.boxes import JoinAsked, JoinGiven, LetIn
 JOIN, WORDS, BOX = "/join", "/words", b"/box/"
 LINK = b"x-stoker-link"
 BACKLOG = 256
-# Without --act a link asks models and sees what is served. Logs and plans may say more of a box than its models' users need.
-LOOKS = re.compile(r"GET /api/(status|services/[^/]+/wait)")
+# Without --act a link asks models, and sees what is served and how well. Logs, diagnoses, plans and the machine's facts may
+# say more of a box than its models' users need.
+LOOKS = re.compile(r"GET /api/(status|watch|services/[^/]+/wait)")
 ACTS = re.compile(
-    r"(GET /api/(switch|services/[^/]+/(logs|plan|timeline|diagnosis|verifications))"
+    r"(GET /api/(machine|switch|services/[^/]+/(logs|plan|timeline|diagnosis|verifications))"
     r"|POST /api/services/[^/]+/(down|start|switch|rollback)"
     r"|POST /api/ranks/[^/]+/(check|start|renew|stop))"
 )

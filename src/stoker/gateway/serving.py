@@ -225,7 +225,7 @@ class Serving:
         now = self._directory.find_service(entry.service)
         if now is None or now is entry:
             return entry
-        return now._replace(model=entry.model, alias_of=entry.alias_of)
+        return now._replace(model=entry.model, alias_of=entry.alias_of, is_named=entry.is_named)
 
     def _line_up(self, errand: Errand) -> None:
         caller, entry, exchange = errand.caller, errand.entry, errand.exchange

@@ -10,7 +10,7 @@ import msgspec
 
 from stoker.gateway.directory import Entry
 from stoker.gateway.exchange import Exchange
-from stoker.records.boxes import BoxService, BoxWord
+from stoker.records.boxes import BoxHealth, BoxService, BoxWord
 
 # A change is told within a quarter of a second, and who hears nothing for three words takes the box for away.
 LOOK_S, WORD_EVERY = 0.25, 2
@@ -19,11 +19,16 @@ KIND = [(b"content-type", b"application/jsonl"), (b"cache-control", b"no-store")
 
 
 class Words:
-    """Speaks to all who follow; one look at the services serves them all. `tokens` returns what is in flight at one."""
+    """Speaks to all who follow; one look at the services serves them all.
 
-    def __init__(self, entries: Callable[[], list[Entry]], tokens: Callable[[str], int]) -> None:
+    `tokens` returns what is in flight at one, `health` how this box's machine does.
+    """
+
+    def __init__(
+        self, entries: Callable[[], list[Entry]], tokens: Callable[[str], int], health: Callable[[], BoxHealth]
+    ) -> None:
         self._all = entries
-        self._tokens = tokens
+        self._tokens, self._health = tokens, health
         self._followers: dict[Exchange, int] = {}  # and for how many words each has not read
         self._timer: asyncio.TimerHandle | None = None
         self._told: list[Entry] | None = None
@@ -64,7 +69,7 @@ class Words:
             self._told = entries
             self._say(self._word(entries))
         elif self._looks % WORD_EVERY == 0:
-            self._say(_line(BoxWord(tokens=self._flight(entries))))
+            self._say(_line(BoxWord(tokens=self._flight(entries), health=self._health())))
 
     def _say(self, word: bytes) -> None:
         for exchange, unread in list(self._followers.items()):
@@ -79,7 +84,7 @@ class Words:
 
     def _word(self, entries: list[Entry]) -> bytes:
         now = time.time()
-        return _line(BoxWord(tuple(_tell(one, now) for one in entries), self._flight(entries)))
+        return _line(BoxWord(tuple(_tell(one, now) for one in entries), self._flight(entries), self._health()))
 
     def _flight(self, entries: list[Entry]) -> dict[str, int]:
         return {one.service: self._tokens(one.service) for one in entries if one.endpoint is not None}

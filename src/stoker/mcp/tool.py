@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -13,6 +13,18 @@ from stoker.mcp.desk import Desk
 
 class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a tool asks for; anything else that an agent sends is refused with its path."""
+
+
+OneBox = Annotated[
+    str | None, msgspec.Meta(description="A linked box, instead of this one. Only service_status works over every link.")
+]
+
+
+def named(service: str | None) -> str:
+    """Returns a service's name, which has to be said where another box is asked."""
+    if service is None:
+        raise WrongUse("name the service, of a linked box", next_step="service_status with the box lists them")
+    return service
 
 
 class Tool(NamedTuple):

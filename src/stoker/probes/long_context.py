@@ -42,7 +42,7 @@ async def _seek(ask: Asker, depth: float) -> Finding:
     count = max(4, int((context * FILLED - ROOM_TOKENS) / each))
     before = int(count * depth)
     text = f"{SENTENCE * before}The secret number is {NEEDLE}. {SENTENCE * (count - before)}\n{QUESTION}"
-    memory = MemoryWatch(ask.target.url)
+    memory = MemoryWatch(None if ask.target.box else ask.target.url)
     try:
         with memory:
             answer = await ask.chat(text, max_tokens=TOKENS, limit_s=LIMIT_S)

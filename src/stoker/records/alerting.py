@@ -25,7 +25,7 @@ class AlertRule(Record, frozen=True):
     """One thing that is worth an alert: the condition, for how long it has to hold, why that number, and what to do.
 
     `id` is what `stoker alerts` says and a configuration names, `name` what Prometheus calls it. `title` and `fix` may name
-    labels in braces (`{service}`, `{gpu}`, `{holds}`, `{alert}`). `rules` are ids of what is known (`stoker rules`).
+    labels in braces (`{service}`, `{gpu}`, `{holds}`, `{box}`, `{alert}`). `rules` are ids of what is known.
     `outside`: only somebody outside the daemon can notice it.
     """
 

@@ -244,7 +244,10 @@ class BenchKnee(Record, frozen=True):
 
 
 class BenchSubject(Record, frozen=True):
-    """What was measured; None is unknown. `plan_id` is the plan's digest, `flags` the engine's words, `machine` its name."""
+    """What was measured; None is unknown. `plan_id` is the plan's digest, `flags` the engine's words, `machine` its name.
+
+    `box`: a linked box, asked through the door at `url`, so that the way over the link is part of each figure.
+    """
 
     url: str | None
     model: str
@@ -256,6 +259,7 @@ class BenchSubject(Record, frozen=True):
     plan_id: str | None = None
     flags: tuple[str, ...] | None = None
     machine: str | None = None
+    box: str | None = None
 
 
 class BenchRun(Record, frozen=True):

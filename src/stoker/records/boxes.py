@@ -103,11 +103,29 @@ class BoxService(Record, frozen=True):
     filters: tuple[str, ...] = ()
 
 
+class BoxAlert(Record, frozen=True):
+    """An alert that fires on a box, as other boxes are told of it."""
+
+    id: str
+    about: str
+    severity: str
+    title: str
+
+
+class BoxHealth(Record, frozen=True):
+    """How a box's machine does; None is unknown."""
+
+    total_bytes: int | None = None
+    available_bytes: int | None = None
+    alerts: tuple[BoxAlert, ...] = ()
+
+
 class BoxWord(Record, frozen=True):
-    """What a box says every moment: its services where they changed, and the tokens in flight at each."""
+    """What a box says every moment: its services where they changed, the tokens in flight at each, and how it does."""
 
     services: tuple[BoxService, ...] | None = None
     tokens: dict[str, int] = {}  # noqa: RUF012 - msgspec copies it
+    health: BoxHealth | None = None
 
 
 class Replica(Record, frozen=True):
@@ -121,7 +139,7 @@ class Replica(Record, frozen=True):
 
 
 class BoxView(Record, frozen=True):
-    """Another box as people are shown it; `since` is when it was last seen to come or go."""
+    """Another box as people are shown it; `since` is when it was last seen to come or go, `health` None while it is away."""
 
     name: str
     address: str
@@ -130,6 +148,7 @@ class BoxView(Record, frozen=True):
     why: str
     may_act: bool
     replicas: tuple[Replica, ...]
+    health: BoxHealth | None = None
 
 
 class DoorLetIn(Record, frozen=True):

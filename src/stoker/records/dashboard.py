@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stoker.records.base import Record
+from stoker.records.boxes import BoxView
 from stoker.records.door import DoorView
 from stoker.records.fixing import FixTried
 from stoker.records.views import SwitchView
@@ -154,3 +155,4 @@ class Shown(Record, frozen=True):
     lost: tuple[str, ...]
     switch: SwitchView | None
     fix: FixTried | None = None
+    boxes: tuple[BoxView, ...] = ()

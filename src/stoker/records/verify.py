@@ -30,7 +30,7 @@ class Target(Record, frozen=True):
 
     `engine_url` (without `/v1`) is the engine that should serve, where that can be asked past what stands in front of it.
     `context_tokens` and `parallel` are what it was planned for; None: nobody knows. `on_purpose`: it is meant to be reached
-    from other machines.
+    from other machines. `box`: the door at the address shall ask that box alone, by `x-stoker-box`.
     """
 
     url: str
@@ -41,6 +41,12 @@ class Target(Record, frozen=True):
     context_tokens: int | None = None
     parallel: int | None = None
     on_purpose: bool = False
+    box: str | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What each request says besides its key."""
+        return {} if self.box is None else {"x-stoker-box": self.box}
 
 
 class Exchange(Record, frozen=True):
@@ -84,6 +90,7 @@ class Verification(Record, frozen=True):
     """An endpoint and everything that was found out about it; `begun` is in seconds since the epoch.
 
     `engine` is what it is by its own metrics, None where it does not tell. `in_time`: all could be asked in `budget_s`.
+    `box`: the linked box that answered, through the door at the address.
     """
 
     url: str
@@ -95,6 +102,7 @@ class Verification(Record, frozen=True):
     in_time: bool
     verdict: Verdict
     probes: tuple[ProbeResult, ...]
+    box: str | None = None
 
 
 Occasion = Literal["gate", "verify"]

@@ -9,6 +9,7 @@ from msgspec.structs import astuple
 
 from stoker.records.alerting import AlertSeverity
 from stoker.records.base import Record
+from stoker.records.boxes import BoxView
 
 AlertState = Literal["held", "firing", "resolved"]
 ActKind = Literal["restart", "speculation off", "rollback", "stop"]
@@ -201,7 +202,7 @@ class WatchedService(Record, frozen=True):
 
 
 class WatchView(Record, frozen=True):
-    """What `stoker watch` shows. `lost` says what watching could not do: see, keep or tell."""
+    """What `stoker watch` shows. `lost` says what watching could not do: see, keep or tell. `boxes`: other ones."""
 
     at: float
     every_s: float
@@ -213,3 +214,4 @@ class WatchView(Record, frozen=True):
     alerts: tuple[Alert, ...]
     silences: tuple[Silence, ...] = ()
     lost: tuple[str, ...] = ()
+    boxes: tuple[BoxView, ...] = ()

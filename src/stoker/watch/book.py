@@ -94,7 +94,7 @@ class AlertBook:
 
     def _make(self, key: tuple[str, str], why: str, clock: Clock) -> Alert:
         rule, about = self._rules[key[0]], key[1]
-        words = {"service": about, "gpu": about, "holds": about}
+        words = {"service": about, "gpu": about, "holds": about, "box": about}
         title, fix = rule.title.format_map(words), rule.fix.format_map(words)
         return Alert(rule.id, about, rule.severity, title, why, fix, "held", clock.epoch)
 

@@ -79,3 +79,5 @@ def _pieces(shown: Shown) -> Iterator[tuple[str, msgspec.Raw]]:
         yield name, msgspec.Raw(msgspec.json.encode(getattr(shown, name)))
     for card in shown.services:
         yield f"service/{card.name}", msgspec.Raw(msgspec.json.encode(card))
+    for box in shown.boxes:
+        yield f"box/{box.name}", msgspec.Raw(msgspec.json.encode(box))

@@ -9,7 +9,7 @@ from stoker.records import BenchRun, BenchSubject, Difference
 
 # In the order in which they explain most.
 FACTS = {
-    "machine": "machine", "model": "model", "model_revision": "revision", "engine": "engine",
+    "box": "box", "machine": "machine", "model": "model", "model_revision": "revision", "engine": "engine",
     "engine_version": "engine's version", "image_digest": "image", "plan_id": "plan", "service": "service", "url": "address",
 }  # fmt: skip
 

@@ -55,7 +55,7 @@ def _facts(run: BenchRun) -> Iterator[str]:
     facts = {
         "engine": " ".join(part for part in (of.engine, of.engine_version) if part), "machine": of.machine,
         "image": of.image_digest, "revision": of.model_revision, "plan": of.plan_id, "service": of.service,
-        "flags": " ".join(of.flags or ()), "measured by": f"{run.tool} {run.tool_version}".strip(),
+        "box": of.box or "", "flags": " ".join(of.flags or ()), "measured by": f"{run.tool} {run.tool_version}".strip(),
         "when": _when(run.began_at), "asked": " ".join(run.words), "note": run.note,
         "not whole": "" if run.is_whole else "it was interrupted: some cells are missing",
     }  # fmt: skip

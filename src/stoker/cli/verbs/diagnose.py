@@ -27,6 +27,7 @@ Example:
   docker logs vllm 2>&1 | stoker diagnose - --json
   stoker diagnose --container vllm
   stoker diagnose coder --apply
+  stoker diagnose coder --on spark-b
   stoker diagnose coder --bundle report.tar.gz
 """
 
@@ -34,16 +35,19 @@ Example:
 @click.command(help=HELP, short_help="Tell why an engine failed, and what mends it.")
 @click.argument("target", required=False)
 @click.option("--container", help="Read the log of this container, running or not.")
+@click.option("--on", "box", help="A linked box, instead of this one; name the service.")
 @click.option("--context", help="The launch command, machine facts, or a file with either.")
 @click.option("--apply", "applies", is_flag=True, help="Change the service as the first finding says, after asking.")
 @click.option("--yes", "-y", "is_agreed", is_flag=True, help="With --apply: do not ask.")
 @click.option("--bundle", type=click.Path(dir_okay=False), help="Write a redacted archive for a bug report.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def diagnose(
-    target: str | None, container: str | None, context: str | None, applies: bool, is_agreed: bool, bundle: str | None,
-    as_json: bool,
+    target: str | None, container: str | None, box: str | None, context: str | None, applies: bool, is_agreed: bool,
+    bundle: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Reads a log and prints what it means."""
+    if box is not None and (target is None or container or context or bundle or applies):
+        raise click.UsageError("--on takes a service's name, without --container, --context, --bundle and --apply")
     if applies:
         if container is not None or context is not None or bundle is not None or as_json:
             raise click.UsageError("--apply is for a service alone, without --container, --context, --bundle and --json")
@@ -52,12 +56,15 @@ def diagnose(
     from stoker.cli.diagnose_text import diagnosis_text
     from stoker.cli.show import say_json
     from stoker.config import find_paths
+    from stoker.flows.boxes.linked import find_linked
     from stoker.flows.diagnose import diagnose_container, diagnose_log, diagnose_service, is_service
 
     if container is not None and target is not None:
         raise click.UsageError("name a log or a --container, not both")
     paths = find_paths()
-    if container is not None:
+    if box is not None:
+        told = find_linked(paths, box, act=True).diagnosis(target or "")
+    elif container is not None:
         told = diagnose_container(container, context)
     elif target is None or is_service(paths, target):
         told = diagnose_service(paths, target, context)

@@ -10,16 +10,17 @@ import click
 from stoker.cli.kinds import seconds
 
 if TYPE_CHECKING:
+    from stoker.config import Paths
     from stoker.flows.addresses import Address
-    from stoker.records import ProbeResult, ServiceView, Verification
+    from stoker.records import ProbeResult, ServiceView, Target, Verification
 
 HELP = """Prove that an endpoint does what its clients will ask of it.
 
-SERVICE is one of yours, asked through the gateway; it may be left out where only one is up. --url proves any
-OpenAI-compatible address, of anybody's server or router; --engine names the engine behind it, so that its own
-counters can be compared with what was asked. Each request and reply is kept in the reports, without keys, with a
-line for curl. The default set takes at most a minute; --deep asks everything. Exit code 1: a probe failed; 4: the
-time was over before all was asked.
+SERVICE is one of yours, asked through the gateway; it may be left out where only one is up. --on proves a linked box's,
+through this box's door. --url proves any OpenAI-compatible address, of anybody's server or router; --engine names the
+engine behind it, so that its own counters can be compared with what was asked. Each request and reply is kept in the
+reports, without keys, with a line for curl. The default set takes at most a minute; --deep asks everything. Exit code 1:
+a probe failed; 4: the time was over before all was asked.
 
 What a service of yours was found to do is kept with the plan that it ran by, as is what its gate found before it became
 READY (or did not); --last shows the last of it, without asking anything and without a daemon.
@@ -29,6 +30,7 @@ Example:
   stoker verify
   stoker verify coder --deep --markdown report.md
   stoker verify --last coder
+  stoker verify coder --on spark-b
   stoker verify --url http://spark:8000/v1 --model gemma --key-file key.txt --probe tools --probe streaming
   stoker verify --url http://router:4000 --model gemma --engine http://spark:8000 --require tools
 """
@@ -36,6 +38,7 @@ Example:
 
 @click.command(help=HELP, short_help="Prove that an endpoint does what clients will ask.")
 @click.argument("service", required=False)
+@click.option("--on", "box", help="A linked box, asked through this one's door.")
 @click.option("--url", help="Any address, with or without /v1, instead of a service.")
 @click.option("--model", help="The model to ask there.")
 @click.option("--key-file", type=click.Path(path_type=Path), help="The file with the key that it wants.")
@@ -51,7 +54,7 @@ Example:
 @click.option("--junit", type=click.Path(path_type=Path), help="Write a report for CI to this file.")
 @click.option("--markdown", type=click.Path(path_type=Path), help="Write a report for people to this file.")
 def verify(
-    service: str | None, url: str | None, model: str | None, key_file: Path | None, engine_url: str | None,
+    service: str | None, box: str | None, url: str | None, model: str | None, key_file: Path | None, engine_url: str | None,
     engine_key_file: Path | None, named: tuple[str, ...], required: tuple[str, ...], deep: bool, budget_s: float | None,
     last: bool, everything: bool, as_json: bool, junit: Path | None, markdown: Path | None,
 ) -> None:  # fmt: skip
@@ -61,15 +64,26 @@ def verify(
 
     show = Show(everything, as_json)
     address = None if url is None and model is None else Address(url, model, key_file, engine_url, engine_key_file)
+    if box is not None and address is not None:
+        raise WrongUse("--on names a box, --url an address", next_step="leave one of them out")
     if (address is None and (key_file or engine_url or engine_key_file)) or (address is not None and service is not None):
         raise WrongUse(
             "name a service, or --url with all that belongs to it", next_step="`stoker verify --help` has examples"
         )
     if last and (address or named or required or deep or budget_s):
         raise WrongUse("--last asks nothing", next_step="leave out what says whom and what to ask; it shows what is kept")
-    view = _show_last(service, show) if last else _ask(service, address, Wanted(named, required, deep, budget_s), show)
+    whom = Whom(service, box, address)
+    view = _show_last(whom, show) if last else _ask(whom, Wanted(named, required, deep, budget_s), show)
     _write(view, junit, markdown)
     raise SystemExit(1 if view.verdict == "fail" else 0 if view.in_time else 4)
+
+
+class Whom(NamedTuple):
+    """Who is asked: a service of this box or of a linked one, or an address."""
+
+    service: str | None
+    box: str | None
+    address: Address | None
 
 
 class Wanted(NamedTuple):
@@ -99,22 +113,15 @@ class Show(NamedTuple):
             click.echo(text)
 
 
-def _ask(service: str | None, address: Address | None, wanted: Wanted, show: Show) -> Verification:
+def _ask(whom: Whom, wanted: Wanted, show: Show) -> Verification:
     from stoker.cli.show import say_json
     from stoker.cli.verify_text import closing_text, heading_text
     from stoker.config import find_paths
     from stoker.flows import verify as flow
-    from stoker.flows.addresses import target_of
-    from stoker.flows.targets import choose_service, target_of_service
 
-    paths = find_paths()
-    if address is None:
-        ours = choose_service(paths, service)
-        target = target_of_service(paths, ours)
-    else:
-        ours, target = None, target_of(address)
+    ours, target = _find(find_paths(), whom)
     probes = flow.choose_probes(wanted.named, wanted.required, wanted.deep)
-    show.text(heading_text(target.url, target.model))
+    show.text(heading_text(target))
     budget_s = wanted.budget_s or (flow.DEEP_BUDGET_S if wanted.deep else flow.QUICK_BUDGET_S)
     view = flow.verify(target, probes, wanted.required, budget_s, show.result)
     show.text(closing_text(view))
@@ -123,6 +130,20 @@ def _ask(service: str | None, address: Address | None, wanted: Wanted, show: Sho
     if ours is not None:
         _keep(ours, wanted, view)
     return view
+
+
+def _find(paths: Paths, whom: Whom) -> tuple[ServiceView | None, Target]:
+    from stoker.flows.addresses import target_of
+    from stoker.flows.boxes.proved import choose_there, target_there
+    from stoker.flows.targets import choose_service, target_of_service
+
+    if whom.address is not None:
+        return None, target_of(whom.address)
+    if whom.box is not None:
+        there = choose_there(paths, whom.box, whom.service)
+        return there, target_there(paths, whom.box, there)
+    ours = choose_service(paths, whom.service)
+    return ours, target_of_service(paths, ours)
 
 
 def _keep(service: ServiceView, wanted: Wanted, view: Verification) -> None:
@@ -137,13 +158,13 @@ def _keep(service: ServiceView, wanted: Wanted, view: Verification) -> None:
         click.echo(f"what was found is not kept: {problem}", err=True)
 
 
-def _show_last(service: str | None, show: Show) -> Verification:
+def _show_last(whom: Whom, show: Show) -> Verification:
     from stoker.cli.show import say_json
     from stoker.cli.verify_text import closing_text, kept_text
     from stoker.config import find_paths
     from stoker.flows.verify import read_last
 
-    kept = read_last(find_paths(), service)
+    kept = read_last(find_paths(), whom.service, whom.box)
     show.text(kept_text(kept))
     for result in kept.verification.probes:
         show.result(result)

@@ -11,7 +11,7 @@ import msgspec
 
 from stoker.box import clock_s
 from stoker.config import Paths
-from stoker.errors import Refused
+from stoker.errors import Refused, WrongUse
 from stoker.flows.boxes.codes import GOOD_S, Codes, render_code
 from stoker.flows.boxes.fleet import Fleet
 from stoker.flows.boxes.joining import join_box
@@ -91,6 +91,15 @@ class BoxDesk:
         self.cut(name)
         return self.view()
 
+    def find(self, box: str, service: str) -> None:
+        """Raises WrongUse unless a linked box serves that."""
+        find_link(self.kept, box)
+        known = [one.service for view in self._fleet.views() if view.name == box for one in view.replicas]
+        if service not in known:
+            raise WrongUse(
+                f"{box} has no service called `{service}`", next_step=f"its services: {', '.join(known) or 'none is known'}"
+            )
+
     def _keep(self, kept: KeptLinks) -> None:
         write_links(self._paths.links_file, kept)  # first: what is not kept must not hold
         self.kept = kept
@@ -100,11 +109,6 @@ class BoxDesk:
     def own_name(self) -> str:
         """This box's name."""
         return self._fleet.name
-
-    @property
-    def is_used(self) -> bool:
-        """Tells whether there is any link, or could be one from elsewhere."""
-        return self.pin is not None or bool(self.kept.boxes)
 
     def view(self) -> BoxesView:
         """Returns all links, as people are shown them."""

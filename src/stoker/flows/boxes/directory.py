@@ -31,7 +31,10 @@ class FleetDirectory:
         replicas = [*own, *there]
         if not replicas:
             return None
-        found = choose(replicas, read_asked(headers), self._fleet.load)
+        asked = read_asked(headers)
+        found = choose(replicas, asked, self._fleet.load)
+        if asked.box is not None:
+            found = found._replace(is_named=True)
         return found if real == model else found._replace(model=model, alias_of=real)
 
     def _real(self, model: str, here: Entry | None) -> str:
@@ -41,7 +44,9 @@ class FleetDirectory:
         return self._menu.aliases.get(model, model)
 
     def find_another(self, entry: Entry, tried: frozenset[str]) -> Entry | None:
-        """Returns another replica that is READY by the same revision and plan."""
+        """Returns another replica that is READY by the same revision and plan; none where the request named its box."""
+        if entry.is_named:
+            return None
         real = entry.alias_of or entry.model
         own = self._here.find(real)
         replicas = [*([] if own is None else [own._replace(box=self._fleet.name)]), *self._fleet.by_model.get(real, ())]

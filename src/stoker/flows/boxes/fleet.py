@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -79,6 +79,11 @@ class Fleet:
         box = self.boxes.get(entry.box)
         return ours if box is None else max(ours, box.tokens.get(entry.service.partition("@")[0], 0))
 
+    def tokens(self) -> Iterator[tuple[str, str, int]]:
+        """Yields box, service and the tokens in flight there, of boxes that are heard."""
+        for name, box in self.boxes.items():
+            yield from ((name, service, count) for service, count in box.tokens.items())
+
     def views(self) -> tuple[BoxView, ...]:
         """Returns the boxes as people are shown them."""
         return tuple(map(_view, self.boxes.values()))
@@ -109,7 +114,8 @@ class Fleet:
 
 def _view(box: RemoteBox) -> BoxView:
     link, replicas = box.link, tuple(map(as_replica, box.entries.values()))
-    return BoxView(link.name, f"{link.host}:{link.port}", box.is_here, box.since, box.why, link.may_act, replicas)
+    address = f"{link.host}:{link.port}"
+    return BoxView(link.name, address, box.is_here, box.since, box.why, link.may_act, replicas, box.health)
 
 
 def _read_seen(file: Path) -> tuple[BoxService, ...]:

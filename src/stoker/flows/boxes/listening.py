@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -24,6 +24,7 @@ from stoker.gateway.hosts import reachable
 from stoker.gateway.link_door import LinkDoor
 from stoker.gateway.link_ring import LinkRing
 from stoker.gateway.words import Words
+from stoker.records.boxes import BoxHealth
 
 NO_NAME = "box"
 
@@ -49,12 +50,13 @@ class Boxes(Collector):
         here: Directory,
         door: Door,
         app: App,
+        health: Callable[[], BoxHealth],
     ) -> None:
         self._paths, self._settings = paths, config.boxes
         self._fleet, self._desk = fleet, desk
         gateway = config.gateway
         self._door = LinkDoor(
-            ring, door.serving, Words(here.entries, door.serving.tokens), app, desk.let_in,
+            ring, door.serving, Words(here.entries, door.serving.tokens, health), app, desk.let_in,
             Limits(gateway.body_limit_bytes, gateway.head_limit_s, gateway.body_limit_s), door.spawn,
         )  # fmt: skip
         desk.cut, desk.is_here = self._door.cut, self._door.is_here
@@ -97,4 +99,4 @@ class Boxes(Collector):
         """Yields the metrics of boxes; none where there are no others."""
         views = self._fleet.views()
         if views:
-            yield from box_families(views)
+            yield from box_families(views, self._fleet.tokens())

@@ -14,7 +14,7 @@ from stoker.gateway.chain import chain_of
 from stoker.gateway.directory import Entry
 from stoker.gateway.pinned import MAKES_NEW, WrongCertificate, check_pin, client_tls
 from stoker.records import Endpoint, QueueLimits
-from stoker.records.boxes import BoxService, BoxWord, Link
+from stoker.records.boxes import BoxHealth, BoxService, BoxWord, Link
 
 # A word comes every half second; a box that is not heard for three of them is away.
 SILENT_S, CONNECT_S = 1.5, 1.0
@@ -46,6 +46,7 @@ class RemoteBox:
         self.services: tuple[BoxService, ...] = ()
         self.entries: dict[str, Entry] = {}
         self.tokens: dict[str, int] = {}
+        self.health: BoxHealth | None = None
         self._limits = limits
         self._on_change, self._on_away = on_change, on_away
         self._take(services)
@@ -101,7 +102,7 @@ class RemoteBox:
         except msgspec.MsgspecError as problem:
             why = f"what it says cannot be read ({problem}); do both boxes have the same version of Stoker?"
             raise _Unheard(why, is_lasting=True) from problem
-        self.tokens = word.tokens
+        self.tokens, self.health = word.tokens, word.health
         if word.services is not None or not self.is_here:
             if not self.is_here:
                 self.is_here, self.since, self.why = True, time.time(), ""
@@ -114,7 +115,7 @@ class RemoteBox:
             return
         self.why = why
         if was_here:
-            self.is_here, self.since, self.tokens = False, time.time(), {}
+            self.is_here, self.since, self.tokens, self.health = False, time.time(), {}, None
         self._take(self.services)
         self._on_change(self)
         if was_here:

@@ -10,7 +10,7 @@ import msgspec
 from stoker.errors import WrongUse
 from stoker.mcp.brief import first, log_lines, untrusted
 from stoker.mcp.desk import Desk
-from stoker.mcp.tool import Arguments, Tool
+from stoker.mcp.tool import Arguments, OneBox, Tool, named
 from stoker.records import Cause, Diagnosis
 
 MOST_FINDINGS, MOST_LINES = 4, 4
@@ -32,6 +32,7 @@ class OfService(Arguments, frozen=True):
 
     service: Service = None
     context: Context = None
+    box: OneBox = None
 
 
 class OfLog(Arguments, frozen=True):
@@ -55,6 +56,13 @@ def diagnose_service(desk: Desk, asked: OfService) -> object:
     """Reads a service's log."""
     from stoker.flows import diagnose
 
+    if asked.box is not None:
+        from stoker.flows.boxes.linked import find_linked
+
+        if asked.context is not None:
+            raise WrongUse("that box knows its own launch and machine", next_step="leave `context` out, or `box`")
+        told = find_linked(desk.paths, asked.box, act=True).diagnosis(named(asked.service))
+        return {"box": asked.box, **brief(told)}
     return brief(diagnose.diagnose_service(desk.paths, asked.service, asked.context))
 
 

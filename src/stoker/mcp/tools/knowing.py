@@ -8,7 +8,7 @@ import msgspec
 
 from stoker.mcp.brief import plain, untrusted
 from stoker.mcp.desk import Desk
-from stoker.mcp.tool import Arguments, Tool
+from stoker.mcp.tool import Arguments, OneBox, Tool
 from stoker.records import Hit, Machine
 
 
@@ -19,8 +19,10 @@ class Search(Arguments, frozen=True):
     most: Annotated[int, msgspec.Meta(description="How many hits at most.", ge=1, le=20)] = 6
 
 
-class Nothing(Arguments, frozen=True):
-    """No arguments."""
+class OfMachine(Arguments, frozen=True):
+    """Which machine."""
+
+    box: OneBox = None
 
 
 def search_knowledge(desk: Desk, asked: Search) -> object:
@@ -42,8 +44,12 @@ def _hit(hit: Hit) -> dict[str, Any]:
     return told | {"title": hit.title, "snippet": hit.snippet, "standing": hit.standing, **more}
 
 
-def machine_facts(desk: Desk, _asked: Nothing) -> object:
-    """Reads this machine."""
+def machine_facts(desk: Desk, asked: OfMachine) -> object:
+    """Reads a machine."""
+    if asked.box is not None:
+        from stoker.flows.boxes.linked import find_linked
+
+        return {"box": asked.box, **facts_view(find_linked(desk.paths, asked.box, act=True).machine())}
     from stoker.flows.facts import read_facts
 
     return facts_view(read_facts(desk.paths))
@@ -70,6 +76,6 @@ TOOLS = (
     Tool(
         "machine_facts", "What this machine is",
         "The machine as Stoker read it: GPUs, unified memory or not, memory free and in use, driver, engines, disk. "
-        "What is absent is unknown, never zero.", Nothing, machine_facts,
+        "What is absent is unknown, never zero.", OfMachine, machine_facts,
     ),
 )  # fmt: skip

@@ -9,8 +9,8 @@ import msgspec
 from stoker.box import clock_s
 from stoker.mcp.brief import first, plain, untrusted
 from stoker.mcp.desk import Desk
-from stoker.mcp.tool import Arguments, Tool
-from stoker.records import CellChange, CheckResult, FigureChange, ServiceView, Verdict, Verification
+from stoker.mcp.tool import Arguments, OneBox, Tool, named
+from stoker.records import CellChange, CheckResult, FigureChange, ServiceView, StatusView, Verdict, Verification
 
 MOST_SERVICES, MOST_CHECKS, MOST_CELLS = 20, 12, 8
 TAIL_LINES = 5000
@@ -21,6 +21,7 @@ class Status(Arguments, frozen=True):
     """Of which service."""
 
     service: Annotated[str | None, msgspec.Meta(description="One service; left out: all of them.")] = None
+    box: OneBox = None
 
 
 class Logs(Arguments, frozen=True):
@@ -29,6 +30,7 @@ class Logs(Arguments, frozen=True):
     service: Annotated[str | None, msgspec.Meta(description="A service's name; left out: the one that spoke last.")] = None
     lines: Annotated[int, msgspec.Meta(description="How many of the last lines.", ge=1, le=100)] = 40
     containing: Annotated[str | None, msgspec.Meta(description="Only lines with this text.")] = None
+    box: OneBox = None
 
 
 class Verify(Arguments, frozen=True):
@@ -52,14 +54,36 @@ def service_status(desk: Desk, asked: Status) -> object:
     from stoker.errors import WrongUse
     from stoker.flows.status import read_status
 
-    status = read_status(desk.paths)
-    known = [one.name for one in status.services]
+    if asked.box is None:
+        status = read_status(desk.paths)
+    else:
+        from stoker.flows.boxes.linked import find_linked
+
+        status = find_linked(desk.paths, asked.box).status()
+    known, place = [one.name for one in status.services], f"of {asked.box}" if asked.box else "here"
     if asked.service is not None and asked.service not in known:
-        raise WrongUse(f"there is no service called `{asked.service}`", why=f"services here: {', '.join(known) or 'none'}")
+        raise WrongUse(
+            f"there is no service called `{asked.service}`", why=f"services {place}: {', '.join(known) or 'none'}"
+        )
     shown = [_service(one) for one in status.services if asked.service in (None, one.name)]
     return {
-        "daemon_runs": status.daemon.running, "gateway": status.gateway.url, **first(shown, MOST_SERVICES, "services"),
+        "box": asked.box, "daemon_runs": status.daemon.running, "gateway": status.gateway.url if asked.box is None else None,
+        **first(shown, MOST_SERVICES, "services"), **_linked(asked, status),
     }  # fmt: skip
+
+
+def _linked(asked: Status, status: StatusView) -> dict[str, Any]:
+    """Returns the linked boxes, for who asked of everything here."""
+    if asked.box is not None or asked.service is not None or status.boxes is None:
+        return {}
+    boxes = [
+        {
+            "box": one.name, "is_here": one.is_here, "for_s": round(max(0.0, clock_s() - one.since)),
+            "why": untrusted(one.why) if one.why else "",
+            "services": [{"name": of.service, "state": of.state} for of in one.replicas[:MOST_SERVICES]],
+        } for one in status.boxes.boxes
+    ]  # fmt: skip
+    return first(boxes, MOST_SERVICES, "boxes")
 
 
 def _service(view: ServiceView) -> dict[str, Any]:
@@ -76,10 +100,18 @@ def service_logs(desk: Desk, asked: Logs) -> object:
     """Reads the last lines."""
     from stoker.flows.logs import find_log, read_tail
 
-    log = find_log(desk.paths, asked.service)
-    lines = read_tail(log, TAIL_LINES if asked.containing else asked.lines)
+    most = TAIL_LINES if asked.containing else asked.lines
+    if asked.box is not None:
+        from stoker.flows.boxes.linked import find_linked
+
+        name = named(asked.service)
+        lines = find_linked(desk.paths, asked.box, act=True).tail(name, most)
+    else:
+        log = find_log(desk.paths, asked.service)
+        name, lines = log.stem, read_tail(log, most)
     found = [line for line in lines if asked.containing is None or asked.containing.lower() in line.lower()]
-    return {"service": log.stem, "untrusted_lines": [plain(line) for line in found[-asked.lines :]], "of_lines": len(lines)}
+    shown = [plain(line) for line in found[-asked.lines :]]
+    return {"box": asked.box, "service": name, "untrusted_lines": shown, "of_lines": len(lines)}
 
 
 def verify_service(desk: Desk, asked: Verify) -> object:

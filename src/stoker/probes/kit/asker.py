@@ -68,7 +68,9 @@ class Asker:
         raw = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         own = self._key_headers(self.target.key) if headers is None else headers
         typed = {"content-type": "application/json"} if raw else {}
-        return await self._send(Call(method, f"{self.target.url}{path}", {**typed, **own}, raw, limit_s, until))
+        return await self._send(
+            Call(method, f"{self.target.url}{path}", {**self.target.headers, **typed, **own}, raw, limit_s, until)
+        )
 
     async def send_beside(self, path: str, body: object, *, with_key: bool = False) -> Reply:
         """Returns what comes back from a path beside `/v1`; without a body it is a GET."""

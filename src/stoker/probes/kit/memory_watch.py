@@ -20,12 +20,13 @@ HERE = ("127.", "::1", "localhost")
 class MemoryWatch:
     """Looks at the memory ten times a second as long as it is entered, if the address is of this machine.
 
-    `low_bytes` is the lowest that was seen; None: it is another machine's, which does not tell.
+    `low_bytes` is the lowest that was seen; None: it is another machine's, which does not tell. `url` None: so is the
+    service behind a door of this machine.
     """
 
-    def __init__(self, url: str, box: Box | None = None) -> None:
+    def __init__(self, url: str | None, box: Box | None = None) -> None:
         self.low_bytes: int | None = None
-        self._is_here = (urlsplit(url).hostname or "").startswith(HERE)
+        self._is_here = (urlsplit(url or "").hostname or "").startswith(HERE)
         self._box = box or LocalBox()
         self._timer: asyncio.TimerHandle | None = None
 

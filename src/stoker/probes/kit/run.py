@@ -100,6 +100,7 @@ async def play_probes(
     return Verification(
         url=target.url, model=target.model, engine=player.engine, begun=begun, took_s=round(time.time() - begun, 3),
         budget_s=budget_s, in_time=player.in_time, verdict=worst([one.verdict for one in results]), probes=tuple(results),
+        box=target.box,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from stoker.watch.prometheus.durations import say_duration, scale_durations
 from stoker.watch.prometheus.text import render_yaml
 
 EVERY_S, LEAST_S = 15.0, 1.0  # the daemon looks at its engines once a second at most
-LABEL = re.compile(r"\{(service|gpu|holds|alert)\}")
+LABEL = re.compile(r"\{(service|gpu|holds|box|alert)\}")
 
 
 def render_rules(table: AlertTable, scale: float = 1.0) -> str:

@@ -1,5 +1,6 @@
 // The first view: the memory, what is wrong, the switch that is under way, and all services.
 
+import { boxCards } from "./boxes.js";
 import { serviceCard } from "./card.js";
 import { h, say, show } from "./dom.js";
 import { cards } from "./feed.js";
@@ -24,9 +25,9 @@ function general(pieces) {
 }
 
 export function nowView(place, { looksOn }) {
-  const memory = memoryBar(), first = firstVisit(looksOn);
+  const memory = memoryBar(), boxes = boxCards(), first = firstVisit(looksOn);
   const said = h("p", { class: "said", role: "status" }), grid = h("div", { class: "grid" });
-  place.replaceChildren(h("h1", { class: "hidden" }, "Services"), first.whole, said, grid, memory.whole);
+  place.replaceChildren(h("h1", { class: "hidden" }, "Services"), first.whole, said, grid, memory.whole, boxes.whole);
   const known = new Map();
 
   function update(pieces) {
@@ -45,6 +46,7 @@ export function nowView(place, { looksOn }) {
     show(said, Boolean(text));
     first.update(all, machine);
     memory.update(machine, all);
+    boxes.update(pieces);
   }
   return { update, close() {} };
 }

@@ -26,6 +26,7 @@ AT_ONCE, LENGTH, REQUESTS = click.IntRange(1, 4096), click.IntRange(1, 10**7), c
 
 @click.command(cls=Question, help=HELP, short_help="Measure (what it does without a command).")
 @click.argument("service", required=False)
+@click.option("--on", "box", help="A linked box, asked through this one's door.")
 @click.option("--url", help="Any address, with or without /v1, instead of a service.")
 @click.option("--model", help="The model to ask there, if there are several.")
 @click.option("--key-file", type=click.Path(path_type=Path), help="The file with the key that it wants.")
@@ -67,7 +68,7 @@ AT_ONCE, LENGTH, REQUESTS = click.IntRange(1, 4096), click.IntRange(1, 10**7), c
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, each request too.")
 @click.option("--writes", "with_writes", is_flag=True, help="With --json: when each read of a socket brought how much.")
 def measure(
-    service: str | None, url: str | None, model: str | None, key_file: Path | None,
+    service: str | None, box: str | None, url: str | None, model: str | None, key_file: Path | None,
     engine_url: str | None, engine_key_file: Path | None, direct: bool, tokenizer: Path | None, resume: str | None,
     as_json: bool, with_writes: bool, **asked: Any,
 ) -> None:  # fmt: skip
@@ -79,7 +80,7 @@ def measure(
     from stoker.flows.bench import Live, bench
     from stoker.flows.bench_keeping import start_keeping
 
-    target, subject = _choose(service, Address(url, model, key_file, engine_url, engine_key_file), direct=direct)
+    target, subject = _choose(service, Address(url, model, key_file, engine_url, engine_key_file), box, direct=direct)
     wanted = _wanted(target, subject, tokenizer, asked, click.get_current_context().meta[WORDS])
     keeper = start_keeping(find_paths(), wanted, resume)
     wanted = wanted._replace(cells=keeper.missing)
@@ -102,12 +103,16 @@ def measure(
 COMMAND = measure
 
 
-def _choose(service: str | None, address: Address, *, direct: bool) -> tuple[Target, BenchSubject]:
+def _choose(service: str | None, address: Address, box: str | None, *, direct: bool) -> tuple[Target, BenchSubject]:
     from stoker.errors import WrongUse
     from stoker.flows.addresses import Address
-    from stoker.flows.bench_targets import choose_service, target_at
+    from stoker.flows.bench_targets import choose_linked, choose_service, target_at
     from stoker.records import BenchSubject
 
+    if box is not None:
+        if direct or address != Address(None, None):
+            raise WrongUse("--on asks through this box's door", next_step="leave out --direct, --url and what belongs to it")
+        return choose_linked(service, box)
     if address == Address(None, None):
         return choose_service(service, direct=direct)
     if service is not None or direct:
