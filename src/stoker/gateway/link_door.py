@@ -6,6 +6,7 @@ import asyncio
 import re
 import resource
 import ssl
+import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from urllib.parse import unquote
@@ -19,6 +20,7 @@ from stoker.gateway.exchange import Exchange, Headers
 from stoker.gateway.keyring import Caller, Denial
 from stoker.gateway.link_ring import LinkRing
 from stoker.gateway.meter import refuse_denied
+from stoker.gateway.pinned import NOW
 from stoker.gateway.refusals import JSON, refuse
 from stoker.gateway.serving import Serving
 from stoker.gateway.words import Words
@@ -98,6 +100,7 @@ class LinkDoor:
             self._ask(exchange, door)
         elif _may_call(request.method, request.path, door):
             exchange.request = request._replace(headers=_named(request.headers, door.name))
+            exchange.extra.append((NOW.encode(), b"%.3f" % time.time()))  # so that times in the answer are understood there
             self._spawn(run_app(self._app, exchange), exchange)
         else:
             said = f"The link of `{door.name}` does not open {request.method} {request.path}."

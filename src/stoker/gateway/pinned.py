@@ -9,6 +9,8 @@ from hashlib import sha256
 
 MAKES_NEW = "the box was set up anew, or somebody is in between; if it was you: `stoker boxes remove`, then `boxes add`"
 
+NOW = "x-stoker-now"  # of an answer: the answering box's clock, so that times in it are understood by another one
+
 
 class WrongCertificate(OSError):
     """Another certificate than the one that was pinned was shown."""

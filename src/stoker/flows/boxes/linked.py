@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import time
+from collections.abc import Iterator
 
 from stoker.config import Paths
 from stoker.errors import Refused
+from stoker.flows.boxes.clocks import as_here
 from stoker.flows.boxes.link_file import find_link, read_links
 from stoker.flows.boxes.pinned_http import PinnedConnection
-from stoker.flows.client import Daemon
+from stoker.flows.client import CALL_LIMIT_S, Daemon
+from stoker.gateway.pinned import NOW
+from stoker.records import StatusView
 from stoker.records.boxes import Link
+from stoker.records.watching import WatchView
 
 
 class LinkedDaemon(Daemon):
@@ -18,6 +25,24 @@ class LinkedDaemon(Daemon):
     def __init__(self, link: Link) -> None:
         super().__init__(f"https://{link.host}:{link.port}", link.key, link.key)
         self._link = link
+        self._apart_s = 0.0
+
+    def status(self) -> StatusView:
+        """Returns the status, with times as this box's clock has them."""
+        return as_here(super().status(), self._apart_s)
+
+    def watch(self) -> WatchView:
+        """Returns what watching sees there, with times as this box's clock has them."""
+        return as_here(super().watch(), self._apart_s)
+
+    @contextlib.contextmanager
+    def _open(
+        self, method: str, path: str, body: object, limit_s: float = CALL_LIMIT_S
+    ) -> Iterator[http.client.HTTPResponse]:
+        with super()._open(method, path, body, limit_s) as reply:
+            if theirs := reply.getheader(NOW):
+                self._apart_s = time.time() - float(theirs)
+            yield reply
 
     def _connection(self, limit_s: float) -> http.client.HTTPConnection:
         return PinnedConnection(self._link.host, self._link.port, self._link.pin, limit_s)
