@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import glob
 import re
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +15,8 @@ from stoker.flows.boxes.clocks import as_here
 from stoker.flows.boxes.linked import find_linked
 from stoker.records.watching import Alert, WatchedService, WatchView
 
-# Debian's package faketime: it gives a program clocks of its own. (Its sleep fails where the one that only runs forward is left alone.)
-FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), "")
+# Debian's package faketime: it gives a program clocks of its own.
+FAKETIME = next(map(str, Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), "")
 HAS_FAKETIME = pytest.mark.elsewhere(bool(FAKETIME), "libfaketime")
 DAY_S = 86400.0
 FAR_S, SEEN_S = 3600.0, 5.0
