@@ -145,6 +145,11 @@ CASES = {
     "swap-grows": Case(
         40, {"stoker_machine_swap_used_bytes": "0+200000000x60"}, {"stoker_machine_swap_used_bytes": "8e9x60"}
     ),
+    "memory-beyond-plan": Case(
+        20,
+        one("stoker_service_memory_bytes", "1.9e9x30", OF_SERVICE) | one("stoker_service_memory_planned_bytes", "3e8x30", OF_SERVICE),
+        one("stoker_service_memory_bytes", "5e8x30", OF_SERVICE) | one("stoker_service_memory_planned_bytes", "3e8x30", OF_SERVICE),
+    ),
     "page-cache-in-the-way": Case(
         20,
         state("WAITING_FOR_MEMORY") | MUCH_CACHED,

@@ -33,6 +33,7 @@ SWITCHES = {
     "parallel": "--parallel",
     "gpu_layers": "--n-gpu-layers",
     "threads": "--threads",
+    "prompt_cache_mib": "--cache-ram",
     "speculation_type": "--spec-type",
     "draft_model": "--spec-draft-model",
     "draft_tokens": "--spec-draft-n-max",
