@@ -48,7 +48,9 @@ def test_what_a_servers_own_words_say_is_counted_and_not_said_twice(said: dict[s
 
 
 @pytest.mark.parametrize("version", [None, "b6500"])
-def test_a_server_that_may_not_know_the_flag_is_not_told_and_the_plan_says_what_it_does_not_know(version: str | None) -> None:
+def test_a_server_that_may_not_know_the_flag_is_not_told_and_the_plan_says_what_it_does_not_know(
+    version: str | None,
+) -> None:
     report = report_of("llamacpp", make_model(), version=version, server=SERVER)
     assert "--cache-ram" not in words_of(report)
     assert any("prompt cache" in one for one in report.budget.unknown)

@@ -87,7 +87,14 @@ def test_starts_that_find_less_each_time(found: tuple[float, ...], is_said: bool
 
 @pytest.mark.parametrize(
     ("held", "planned", "is_said"),
-    [(1_900, 249, True), (500, 249, False), (20_000, 17_000, False), (22_000, 17_000, True), (None, 249, False), (900, 0, False)],
+    [
+        (1_900, 249, True),
+        (500, 249, False),
+        (20_000, 17_000, False),
+        (22_000, 17_000, True),
+        (None, 249, False),
+        (900, 0, False),
+    ],
 )
 def test_a_service_that_holds_clearly_more_than_its_plan_counted(held: int | None, planned: int, is_said: bool) -> None:
     """A quarter more and 256 MiB; what is unknown says nothing."""

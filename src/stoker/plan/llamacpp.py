@@ -120,4 +120,8 @@ def _budget(ground: Ground, plan: Plan) -> Budget:
 def _prompt_lines(prompt_bytes: int | None) -> tuple[BudgetLine, ...]:
     if not prompt_bytes:
         return ()
-    return (BudgetLine("prompt cache", prompt_bytes, "at most; conversations that gave up their slot are kept for later", "host"),)
+    return (
+        BudgetLine(
+            "prompt cache", prompt_bytes, "at most; conversations that gave up their slot are kept for later", "host"
+        ),
+    )

@@ -37,7 +37,9 @@ def _is_said(wish: Wish) -> bool:
 def prompt_cache_bytes(settings: Iterable[Setting]) -> int | None:
     """Returns how large the prompt cache may get; None where nothing in the settings bounds it."""
     said = {one.name.replace("_", "-"): one.value for one in settings}
-    found = [said[name.replace("_", "-")] for name in (PROMPT_CACHE, SWITCH, f"${VARIABLE}") if name.replace("_", "-") in said]
+    found = [
+        said[name.replace("_", "-")] for name in (PROMPT_CACHE, SWITCH, f"${VARIABLE}") if name.replace("_", "-") in said
+    ]
     return _mib(found[0]) if found else None
 
 
