@@ -18,8 +18,8 @@ HELP = """Prove that an endpoint does what its clients will ask of it.
 SERVICE is one of yours, asked through the gateway; it may be left out where only one is up. --url proves any
 OpenAI-compatible address, of anybody's server or router; --engine names the engine behind it, so that its own
 counters can be compared with what was asked. Each request and reply is kept in the reports, without keys, with a
-line for curl. A start's gate asks less, so a service that is READY may fail here (docs/verify.md). The default set takes at most a minute; --deep asks everything. Exit code 1: a probe failed; 4: the
-time was over before all was asked.
+line for curl. A start's gate asks less, so a service that is READY may fail here (docs/verify.md). The default set takes
+at most a minute; --deep asks everything. Exit code 1: a probe failed; 4: the time was over before all was asked.
 
 What a service of yours was found to do is kept with the plan that it ran by, as is what its gate found before it became
 READY (or did not); --last shows the last of it, without asking anything and without a daemon.
