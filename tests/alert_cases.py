@@ -110,6 +110,7 @@ def one(name: str, values: str, labels: str = LABELS) -> Series:
 
 
 MUCH_CACHED = {"stoker_machine_memory_page_cache_bytes": "9e10x30", "stoker_machine_memory_total_bytes": "12e10x30"}
+PLANNED = "stoker_service_memory_planned_bytes"
 OF_SERVICE, OF_GPU = 'service="coder"', 'gpu="0"'
 DECAY = tuple((60, 35 - 2.1 * hour) for hour in range(16))
 RIPPLE = tuple((120, 35 - 4 * (hour % 2)) for hour in range(10))
@@ -144,6 +145,11 @@ CASES = {
     ),
     "swap-grows": Case(
         40, {"stoker_machine_swap_used_bytes": "0+200000000x60"}, {"stoker_machine_swap_used_bytes": "8e9x60"}
+    ),
+    "memory-beyond-plan": Case(
+        20,
+        {of("stoker_service_memory_bytes", OF_SERVICE): "1.9e9x30", of(PLANNED, OF_SERVICE): "3e8x30"},
+        {of("stoker_service_memory_bytes", OF_SERVICE): "5e8x30", of(PLANNED, OF_SERVICE): "3e8x30"},
     ),
     "page-cache-in-the-way": Case(
         20,

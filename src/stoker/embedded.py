@@ -26,7 +26,8 @@ def parse_words(words: list[str]) -> argparse.Namespace:
     for switch in ("--model", "--alias", "--host", "--spec-type", "--spec-draft-model", "--reasoning"):
         parser.add_argument(switch)
     for switch in ("--port", "--ctx-size", "--parallel", "--n-gpu-layers", "--threads", "--spec-draft-n-max",
-                   "--spec-ngram-simple-size-n", "--spec-ngram-simple-size-m", "--batch-size", "--ubatch-size"):  # fmt: skip
+                   "--spec-ngram-simple-size-n", "--spec-ngram-simple-size-m", "--batch-size", "--ubatch-size",
+                   "--cache-ram"):  # fmt: skip
         parser.add_argument(switch, type=int)
     for switch in ("--metrics", "--jinja", "--no-webui"):
         parser.add_argument(switch, action="store_true")
@@ -54,6 +55,7 @@ def make_parameters(options: argparse.Namespace, key: str | None) -> Any:
     _set_if_given(parameters, "n_gpu_layers", options.n_gpu_layers)
     _set_if_given(parameters, "n_batch", options.batch_size)
     _set_if_given(parameters, "n_ubatch", options.ubatch_size)
+    _set_if_given(parameters, "cache_ram_mib", options.cache_ram)
     for threads in (parameters.cpuparams, parameters.cpuparams_batch):
         _set_if_given(threads, "n_threads", options.threads)
     parameters.embedding = options.embeddings

@@ -49,6 +49,14 @@ def test_a_grid_is_one_command_and_one_table(home: Home, server: str) -> None:
     assert not home.daemon_answers
 
 
+def test_a_log_shows_which_cell_of_how_many_is_measured_and_how_long_the_rest_takes(home: Home, server: str) -> None:
+    done = home.run(*words(server, "--pp", "128", "256"))
+    first, second = (line for line in done.stderr.splitlines() if "is measured" in line)
+    assert first == "1/2  pp128 tg8, c1: is measured"
+    assert second.startswith("2/2  pp256 tg8, c1: is measured; about ") and second.endswith(" left")
+    assert "is measured" not in home.run(*words(server, "--json")).stderr
+
+
 def test_several_texts_are_one_command_with_a_column_for_them(home: Home, server: str) -> None:
     said = home.run(*words(server, "--pp", "128", "--content", "code", "--content", "chat")).stdout
     [head] = [place for place, line in enumerate(said.splitlines()) if line.startswith("text")]

@@ -128,8 +128,20 @@ def test_a_taken_port_is_named_with_who_took_it(home: Home) -> None:
         port = taken.getsockname()[1]
         home.add_fake("late", f"port = {port}")
         said = home.run("up", "late", code=3).stderr
-    assert f"port {port} is taken by" in said
+    assert said.count(f"port {port} is taken by") == 1
     assert f"(pid {os.getpid()})" in said
+    assert "next: end it, or give late another port" in said
+    assert "stoker logs" not in said, "nothing was started, so there is nothing to read"
+
+
+def test_why_a_start_failed_is_told_once(home: Home) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        home.add_fake("late", f"port = {port}")
+        done = home.run("up", "late", code=3)
+    assert (done.stdout + done.stderr).count("is taken by") == 1
 
 
 def test_what_can_never_fit_is_refused_with_who_holds_the_memory(home: Home) -> None:

@@ -115,6 +115,12 @@ def test_what_the_engine_refuses_and_the_router_answers_is_told_with_the_engines
     assert "start it with `--enable-auto-tool-choice --tool-call-parser hermes`" in check.mend
 
 
+def test_how_to_mend_forbidden_tools_is_told_in_the_words_of_the_engine_that_runs() -> None:
+    with lying_engine("writes-calls") as engine:
+        [check] = [one for one in prove(engine.url, "tools").probes[0].checks if one.name == "none"]
+    assert (check.verdict, "--exclude-tools-when-tool-choice-none" in check.mend) == (Verdict.DEGRADED, True)
+
+
 def test_an_engine_that_calls_the_model_otherwise_is_asked_by_its_own_name() -> None:
     with lying_engine() as front, lying_engine("refuses-tools", model="org/honest") as engine:
         target = Target(f"{front.url}/v1", MODEL, KEY, engine_url=engine.url, engine_key=KEY)

@@ -25,6 +25,16 @@ def test_the_demo_through_the_gateway_is_what_was_seen(demo: Home) -> None:
     assert keys(demo.paths).isdisjoint(json.dumps(view).split('"'))
 
 
+def test_what_the_engine_does_not_enforce_is_said_of_this_engine_and_why_the_service_is_ready_all_the_same(
+    demo: Home,
+) -> None:
+    said = demo.run("verify", "demo", "--probe", "tools", code=1).stdout
+    assert "llama.cpp itself does not hold this model to it" in said.replace("\n" + " " * 19, " ")
+    assert "vLLM" not in said
+    assert "demo goes on serving" in said
+    assert "its gate asked what every client relies on" in " ".join(said.split())
+
+
 def keys(paths: Paths) -> set[str]:
     """Returns all keys of a home."""
     return {file.read_text().strip() for file in (paths.key_file, paths.engine_key_file, paths.control_key_file)}

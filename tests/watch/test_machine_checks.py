@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from stoker.records import GIB, Gpu, Memory
+from stoker.records import GIB, MIB, Gpu, Memory, say_bytes
 from stoker.watch.disks import DisksCheck
 from stoker.watch.gpus import GpusCheck
-from stoker.watch.memory import MemoryCheck
+from stoker.watch.memory import MemoryCheck, judge_holding
 
 FLOOR = 2 * GIB
 MEMORY = Memory(128 * GIB, 60 * GIB, 40 * GIB, 20 * GIB, 16 * GIB, 16 * GIB, 0.0)
@@ -83,6 +83,24 @@ def test_starts_that_find_less_each_time(found: tuple[float, ...], is_said: bool
         for _ in range(3):  # each launch is looked at again and again
             looked = check.look_at_start("coder", launch, int(before * GIB), 128 * GIB)
     assert bool(looked["memory-not-given-back", "coder"]) is is_said
+
+
+@pytest.mark.parametrize(
+    ("held", "planned", "is_said"),
+    [
+        (1_900, 249, True),
+        (500, 249, False),
+        (20_000, 17_000, False),
+        (22_000, 17_000, True),
+        (None, 249, False),
+        (900, 0, False),
+    ],
+)
+def test_a_service_that_holds_clearly_more_than_its_plan_counted(held: int | None, planned: int, is_said: bool) -> None:
+    """A quarter more and 256 MiB; what is unknown says nothing."""
+    said = judge_holding(None if held is None else held * MIB, planned * MIB)
+    assert (said is not None) is is_said
+    assert said is None or (f"{say_bytes(planned * MIB)}" in said and "its plan counted" in said)
 
 
 def gpu(**more: object) -> Gpu:

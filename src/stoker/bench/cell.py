@@ -91,7 +91,8 @@ class _Measuring:
 
     def _repeat(self) -> Ended:
         while True:
-            self._tell(f"run {len(self._kept) + 1}" + (f" of {self._settings.runs}" if self._settings.runs else ""))
+            of = f" of {self._settings.runs}" if self._settings.runs else ""
+            self._tell(f"run {len(self._kept) + 1}{of}{self._so_far()}")
             seen = self._play(self._orders(is_warmup=False), f"repeat {len(self._kept)}")
             if not seen.is_whole:
                 self._cut = seen
@@ -99,6 +100,14 @@ class _Measuring:
             self._kept.append(seen)
             if (ended := self._ended()) is not None:
                 return ended
+
+    def _so_far(self) -> str:
+        """What is known by now, for people who wait: the medians of the repeats until here."""
+        middles = [middle for one in self._kept if len(middle := _middles(one.repeat)) == len(PRECISE)]
+        if not middles:
+            return ""
+        ttft_s, token_s = (median_of(column) for column in zip(*middles, strict=True))
+        return f", TTFT {ttft_s * 1000:,.0f} ms, {1 / token_s:,.1f} tok/s each" if token_s else ""
 
     def _ended(self) -> Ended | None:
         self._failed_in_a_row = 0 if answered(self._kept[-1].repeat) else self._failed_in_a_row + 1

@@ -12,6 +12,7 @@ import click
 from msgspec.structs import replace
 
 from stoker.bench.formats.figures import find_figure
+from stoker.cli.bench_progress import left_text, plan_text
 from stoker.cli.bench_soak_text import soak_text
 from stoker.cli.show import duration, place_text, table, wrapped
 from stoker.flows.bench import Wanted
@@ -33,29 +34,40 @@ OWN = {"prefill t/s": "prefill_tps", "e2e t/s all": "total_e2e_tps"}
 
 
 class Screen:
-    """Prints as it is measured; on a terminal the last line says what is being done."""
+    """Prints as it is measured; on a terminal the last line says what is being done, elsewhere a line begins each cell."""
 
     def __init__(self, wanted: Wanted, *, is_silent: bool) -> None:
         self._wanted = wanted
         self._is_silent = is_silent
         self._is_live = sys.stderr.isatty() and not is_silent
         self._results: list[CellResult] = []
-        self._begun_s = time.monotonic()
+        self._begun_s = self._cell_begun_s = time.monotonic()
+        self._took_s: list[float] = []
+        self._begun: BenchCell | None = None
         if not is_silent:
-            count = len(wanted.cells)
             where = place_text(wanted.target.url, wanted.target.box)
-            click.echo(f"{wanted.target.model} {where}, {count} cell{'s' * (count != 1)}")
+            click.echo(f"{wanted.target.model} {where}, {plan_text(wanted.settings, len(wanted.cells))}")
 
     def tell(self, cell: BenchCell, text: str) -> None:
         """Says what is being done now."""
+        if self._is_silent:
+            return
+        now_s, count = time.monotonic(), len(self._wanted.cells)
+        left = left_text(self._wanted.settings, count, self._took_s, now_s - self._cell_begun_s)
+        line = f"{len(self._results) + 1}/{count}  {cell_text(cell)}: "
         if self._is_live:
-            spent = duration(time.monotonic() - self._begun_s)
-            line = f"{len(self._results) + 1}/{len(self._wanted.cells)}  {cell_text(cell)}: {text} ({spent})"
+            line += "; ".join(filter(None, (text, f"{duration(now_s - self._begun_s)} so far", left)))
             click.echo(f"\r\033[K{line[: shutil.get_terminal_size().columns - 1]}", nl=False, err=True)
+        elif self._begun is not cell:
+            click.echo(line + "; ".join(filter(None, ("is measured", left))), err=True)
+        self._begun = cell
 
     def note(self, result: CellResult) -> None:
         """Takes a cell; on no terminal it is printed at once, so that a log shows how far it is."""
         self._results.append(result)
+        now_s = time.monotonic()
+        self._took_s.append(now_s - self._cell_begun_s)
+        self._cell_begun_s = now_s
         if self._is_live:
             click.echo("\r\033[K", nl=False, err=True)
         if not self._is_silent and len(self._wanted.cells) > 1:

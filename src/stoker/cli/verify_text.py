@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from itertools import groupby
 
@@ -15,6 +16,8 @@ COLOURS = {
     Verdict.UNKNOWN: "magenta",
 }  # fmt: skip
 WIDEST = max(map(len, Verdict))
+QUOTED = re.compile(r"(?<!\w)(['\"])[^'\"]{1,70}\1(?!\w)")  # what checks quote is cut at 60 characters
+UNBROKEN = "\N{NO-BREAK SPACE}"  # no place to break a line at
 INDENT = " " * (WIDEST + 2)
 
 
@@ -40,9 +43,17 @@ def _checks(alike: list[CheckResult]) -> list[str]:
     """Returns the lines of checks of which the same is to be said, as where nothing answers."""
     verdict, says, to_mend = _what(alike[0])
     names = ", ".join(check.name for check in alike)
-    said = wrapped(printable(f"{names}: {says}"), f"{INDENT}{verdict}  ", INDENT + "    ")
+    said = [
+        line.replace(UNBROKEN, " ")
+        for line in wrapped(_hold_quoted(printable(f"{names}: {says}")), f"{INDENT}{verdict}  ", INDENT + "    ")
+    ]
     mend = wrapped(printable(f"mend: {to_mend}"), INDENT + "    ", INDENT + "      ") if to_mend else []
     return [*said, *mend]
+
+
+def _hold_quoted(text: str) -> str:
+    """Keeps what a model said on one line, so that its words are told from ours."""
+    return QUOTED.sub(lambda found: found[0].replace(" ", UNBROKEN), text)
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -60,6 +71,17 @@ def kept_text(kept: KeptVerification) -> str:
     who = f"its gate asked for {', '.join(kept.required)}" if kept.occasion == "gate" else "you asked"
     engine = f"{kept.engine} {kept.engine_version}" if kept.engine_version else kept.engine
     return f"{click.style(kept.service, bold=True)} by plan {kept.plan_id} with {engine}, {at}: {who}\n"
+
+
+def gate_text(view: Verification, service: str) -> str:
+    """Returns why a service that is READY may fail here; empty where nothing failed."""
+    if view.verdict is not Verdict.FAIL:
+        return ""
+    said = (
+        f"{service} goes on serving: before it was READY its gate asked what every client relies on, and less of that than"
+        " `verify` does (docs/verify.md). What fails here is what clients that use it will miss."
+    )
+    return "\n".join(wrapped(said))
 
 
 def closing_text(view: Verification) -> str:

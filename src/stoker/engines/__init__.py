@@ -24,9 +24,11 @@ class Engine(Protocol):
 
     `metrics` are its own names for what all engines count, by neutral names, and `former_metrics` what older versions called
     them; a name may have labels. `tool_words` make it look for calls of tools; `tool_marks` are the beginnings of calls in a
-    model's text, each with its parser. `drafting` are the keys of a service's table that tell it how to draft, each with the
-    kinds for which it does. `lookups` are least and most tokens of n-gram lookup that are worth a try beside the plan's own;
-    `lookup_counts` the draft tokens to try with each, empty where lookup is like other drafts.
+    model's text, each with its parser. `tools_unforced` and `tools_unforbidden` say what to do where `tool_choice` does not
+    hold the model to a call, or does not keep it from one; empty where nothing is known of this engine. `drafting` are the
+    keys of a service's table that tell it how to draft, each with the kinds for which it does. `lookups` are least and most
+    tokens of n-gram lookup that are worth a try beside the plan's own; `lookup_counts` the draft tokens to try with each,
+    empty where lookup is like other drafts.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Engine(Protocol):
     log_form: LogForm
     tool_words: str
     tool_marks: Signs
+    tools_unforced: str
+    tools_unforbidden: str
     drafting: Mapping[str, frozenset[SpeculationKind]]
     lookups: tuple[tuple[int | None, int | None], ...]
     lookup_counts: tuple[int, ...]

@@ -33,6 +33,7 @@ SWITCHES = {
     "parallel": "--parallel",
     "gpu_layers": "--n-gpu-layers",
     "threads": "--threads",
+    "prompt_cache_mib": "--cache-ram",
     "speculation_type": "--spec-type",
     "draft_model": "--spec-draft-model",
     "draft_tokens": "--spec-draft-n-max",
@@ -108,6 +109,12 @@ class LlamaCpp:
     reuses_connections = False  # an idle connection holds one of its few threads for 5 s (cpp-httplib)
     share_covers_activations = False
     log_form = LOG
+    tools_unforced = (
+        "llama.cpp itself does not hold this model to it, as seen in build 11549, and no flag of its changes that: your"
+        " set-up has no fault. Look whether a call came before you use one, or serve clients that force calls with another"
+        " engine"
+    )
+    tools_unforbidden = "llama.cpp has no switch that keeps them from the model"
     tool_words = "--jinja"  # it knows the calls by the template
     tool_marks = ((r"<tool_call>|\[TOOL_CALLS\]|<\|tool_call>|<\|python_tag\|>|<.tool.calls.begin.>", ""),)
     drafting = DRAFTING

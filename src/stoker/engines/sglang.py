@@ -125,6 +125,7 @@ class SgLang:
     reuses_connections = True
     share_covers_activations = False
     log_form = LOG
+    tools_unforced = tools_unforbidden = ""
     tool_words = "--tool-call-parser {parser}"
     tool_marks = TOOL_MARKS
     drafting = DRAFTING

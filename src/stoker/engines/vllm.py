@@ -140,6 +140,8 @@ class Vllm:
     reuses_connections = True
     share_covers_activations = True
     log_form = LOG
+    tools_unforced = ""
+    tools_unforbidden = "or start it with --exclude-tools-when-tool-choice-none"
     tool_words = "--enable-auto-tool-choice --tool-call-parser {parser}"
     tool_marks = TOOL_MARKS
     drafting = DRAFTING

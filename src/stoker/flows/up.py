@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from stoker.box import start_detached
-from stoker.config import Paths
-from stoker.errors import BY_EXIT_CODE, NotReadyInTime, StokerError
+from stoker.config import DEMO, Config, Paths
+from stoker.errors import BY_EXIT_CODE, NotReadyInTime, Refused, StokerError, WrongUse
 from stoker.flows.client import Daemon, find_daemon
 from stoker.flows.ownership import make_state_folder, read_owner
 from stoker.records import AT_REST, MIB, ServiceView, State
+from stoker.store.services import read_saved
 
 DAEMON_LIMIT_S = 20.0
 DAEMON_LOG_BYTES = 4 * MIB
 POLL_S = 0.02
 TELLING_LINES = 12
+NEXT = "; next: "  # how a state's reason names the step that the refusal behind it named
 
 
 def ensure_daemon(paths: Paths) -> Daemon:
@@ -72,8 +74,32 @@ def check_ready(view: ServiceView, tail: list[str]) -> None:
     if view.state is State.READY:
         return
     kind = BY_EXIT_CODE.get(view.exit_code, StokerError)  # 0: somebody stopped it meanwhile
+    reason, _, own_step = view.why.partition(NEXT)
+    if kind is Refused:  # nothing was started, so there are no words of an engine; those in its log are of a former start
+        raise Refused(f"{view.name} was not started: {reason}", next_step=own_step)
     said = "\n".join(f"    {line}" for line in tail[-TELLING_LINES:])
     raise kind(
-        f"{view.name} is {view.state}: {view.why}" + (f"\n  its engine's last words:\n{said}" if said else ""),
-        next_step=f"`stoker diagnose {view.name}` says what that means, `stoker logs {view.name}` shows all it said",
+        f"{view.name} is {view.state}: {reason}" + (f"\n  its engine's last words:\n{said}" if said else ""),
+        next_step="; ".join(filter(None, (own_step, _steps(view.name) if tail else ""))),
     )
+
+
+def _steps(name: str) -> str:
+    return f"`stoker diagnose {name}` says what that means, `stoker logs {name}` shows all it said"
+
+
+def is_known_by_name_alone(paths: Paths, target: str | None, config: Config) -> bool:
+    """Tells whether a word is the name of a service that was made from a file, and is kept since."""
+    if target is None or target in (*config.services, DEMO) or Path(target).exists():
+        return False
+    return target in {saved.plan.service for saved in read_saved(paths.database)}
+
+
+def check_as_it_was(name: str, options: Mapping[str, object]) -> None:
+    """Raises WrongUse where options would change a service that is started as it was the last time."""
+    if given := [f"--{option.replace('_', '-')}" for option, value in options.items() if value is not None]:
+        raise WrongUse(
+            f"{name} is started as it was the last time",
+            why=f"{', '.join(given)} would change it, and no table of stoker.toml says what else it was made of",
+            next_step=f"name the file again: stoker up MODEL --name {name} {' '.join(given)} ...",
+        )

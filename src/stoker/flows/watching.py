@@ -110,6 +110,7 @@ class Watching(Collector):
         """Looks once."""
         begun_s = time.monotonic()
         await self._sampler.look()
+        await self._supervisor.look_at_memory()
         clock, before = Clock(time.monotonic(), time.time()), self._looked_at
         self._looked_at = clock
         took_s = self._settings.every_s if before is None else clock.at_s - before.at_s
@@ -136,6 +137,7 @@ class Watching(Collector):
         looked = self._watcher.look_at_life(name, owner.recent_restarts(clock.epoch), is_down)
         if owner.memory_before_bytes is not None and has_engine(owner) and self._machine.memory is not None:
             looked |= self._watcher.look_at_start(name, service.launch, owner.memory_before_bytes, self._machine.memory)
+        looked |= self._watcher.look_at_holding(name, owner.seen_bytes, owner.plan.memory_need_bytes)
         sample = await self._sampler.engine(owner, clock.at_s)
         if sample is None:
             self._samples.pop(name, None)

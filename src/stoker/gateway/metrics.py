@@ -136,10 +136,16 @@ class _Services(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         state = GaugeMetricFamily("stoker_service_state", "1 for the state a service is in.", labels=["service", "state"])
         held = GaugeMetricFamily("stoker_service_memory_bytes", "Resident memory of the engine.", labels=["service"])
+        planned = GaugeMetricFamily(
+            "stoker_service_memory_planned_bytes", "What its plan counted, on a card of its own too.", labels=["service"]
+        )
         for view in self._views():
+            if view.memory_need_bytes:
+                planned.add_metric([view.name], view.memory_need_bytes)
             for one in State:
                 state.add_metric([view.name, one.value], float(one is view.state))
             if view.memory_bytes is not None:
                 held.add_metric([view.name], view.memory_bytes)
         yield state
         yield held
+        yield planned

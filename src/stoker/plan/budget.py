@@ -15,17 +15,27 @@ SHARE_STEP = 0.01
 CACHE = "KV cache"
 
 
-def predict_need_bytes(models: list[Model], context_total: int) -> tuple[int, str]:
-    """Returns what llama.cpp needs for these models with a cache of `context_total` tokens, and how it was counted."""
+def kv_bytes_of(models: list[Model], context_total: int) -> int:
+    """Returns llama.cpp's cache of so many tokens; a model that does not tell its shape is not counted."""
+    return sum((model.kv_bytes_per_token or 0) * context_total for model in models)
+
+
+def predict_need_bytes(models: list[Model], context_total: int, prompt_bytes: int = 0) -> tuple[int, str]:
+    """Returns what llama.cpp needs for these models with a cache of `context_total` tokens, and how it was counted.
+
+    `prompt_bytes` are those of its prompt cache, which lies beside the other.
+    """
     weights_bytes = sum(model.file_bytes for model in models)
-    kv_bytes = sum((model.kv_bytes_per_token or 0) * context_total for model in models)
+    kv_bytes = kv_bytes_of(models, context_total)
     compute_bytes = COMPUTE_FLOOR_BYTES + int(weights_bytes * COMPUTE_SHARE)
-    need_bytes = weights_bytes + kv_bytes + compute_bytes + PROCESS_BYTES
+    need_bytes = weights_bytes + kv_bytes + prompt_bytes + compute_bytes + PROCESS_BYTES
     unknown = [model.name for model in models if model.kv_bytes_per_token is None]
     because = (
         f"weights {weights_bytes / MIB:,.0f} MiB + KV cache {kv_bytes / MIB:,.0f} MiB for {context_total:,} tokens"
         f" + buffers {compute_bytes / MIB:,.0f} MiB + process {PROCESS_BYTES / MIB:,.0f} MiB"
     )
+    if prompt_bytes:
+        because += f" + prompt cache {prompt_bytes / MIB:,.0f} MiB"
     if unknown:
         because += f"; the KV cache of {', '.join(unknown)} is unknown and not counted"
     return need_bytes, because

@@ -16,8 +16,9 @@ from stoker.engines.llamacpp import (
     SMALL_MODEL_BYTES,
 )
 from stoker.errors import Refused
-from stoker.plan.budget import predict_need_bytes
+from stoker.plan.budget import kv_bytes_of, predict_need_bytes
 from stoker.plan.engine_choice import LLAMACPP
+from stoker.plan.prompt_cache import choose_prompt_cache, prompt_cache_bytes
 from stoker.plan.wishes import USER, check_wish
 from stoker.records import Abilities, Model, Plan, Setting, Way, Wish
 
@@ -27,8 +28,11 @@ REASONING = {
 }
 
 
-def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_version: str | None = None) -> Plan:
-    """Returns the plan for a wish; raises Refused where the wish cannot work."""
+def choose_plan(
+    wish: Wish, model: Model, draft: Model | None = None, engine_version: str | None = None,
+    bound: Setting | None = None,
+) -> Plan:  # fmt: skip
+    """Returns the plan for a wish, whose prompt cache `bound` limits; raises Refused where the wish cannot work."""
     check_wish(wish, LLAMACPP, find(LLAMACPP).drafting)
     context, context_because = _context(wish, model)
     parallel, parallel_because = _parallel(wish)
@@ -37,17 +41,21 @@ def choose_plan(wish: Wish, model: Model, draft: Model | None = None, engine_ver
         raise Refused(
             f"`context` times `parallel` is {total:,} tokens", next_step=f"stay at {MOST_CONTEXT_TOKENS:,} or less together"
         )
+    models = [model, draft] if draft else [model]
+    prompts = choose_prompt_cache(wish, kv_bytes_of(models, total), bound)
     settings = (
         Setting("context", context, context_because),
         Setting("parallel", parallel, parallel_because),
         Setting("context_total", total, "llama.cpp shares one cache between its slots: context times parallel"),
         *_hardware(wish, model),
+        *prompts,
         *_batches(wish),
         *_speculation(wish, model, draft),
         *_reasoning(wish),
         *_own_flags(wish),
     )
-    need_bytes, memory_because = predict_need_bytes([model, draft] if draft else [model], total)
+    prompt_bytes = prompt_cache_bytes((*prompts, *_own_flags(wish))) or 0
+    need_bytes, memory_because = predict_need_bytes(models, total, prompt_bytes)
     plan = Plan(
         plan_id="",
         service=wish.name,

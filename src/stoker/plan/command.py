@@ -14,8 +14,8 @@ from stoker.records import GIB, Plan, Setting, Wish
 
 COMMAND = "command"
 FOR_ENGINES = (
-    "model", "draft", "context", "parallel", "gpu_layers", "threads", "server", "memory_share", "flags", "version", "image",
-    "mounts", "batch_tokens", "graph_batch", *DRAFTING,
+    "model", "draft", "context", "parallel", "gpu_layers", "threads", "prompt_cache_mib", "server", "memory_share", "flags",
+    "version", "image", "mounts", "batch_tokens", "graph_batch", *DRAFTING,
 )  # fmt: skip
 FOR_PROGRAMS = ("program", "environment", "mounts")
 

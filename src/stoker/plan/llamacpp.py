@@ -7,10 +7,11 @@ import msgspec
 from stoker.engines import find
 from stoker.engines.llamacpp import COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_BYTES
 from stoker.errors import Refused
-from stoker.plan.budget import CACHE, budget_of, cache_bytes, room_of
+from stoker.plan.budget import CACHE, budget_of, cache_bytes, kv_bytes_of, room_of
 from stoker.plan.choose import choose_plan, with_id
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.ground import Ground
+from stoker.plan.prompt_cache import PROMPT_CACHE, SWITCH, prompt_cache_bytes
 from stoker.plan.situation import flag_facts, numbers_of
 from stoker.plan.written.flags import flags_of
 from stoker.records import Budget, BudgetLine, Finding, Model, Plan, Setting, Wish
@@ -20,6 +21,7 @@ ANY_PORT = 0
 # What decides how the file is read; llama.cpp takes one of them.
 LOADING = frozenset({"--load-mode", "--no-mmap", "--mmap", "--direct-io", "--dio", "--mlock"})
 OFFLOAD = ("gpu_layers", "--n-gpu-layers", "--gpu-layers")
+UNBOUNDED = f"the prompt cache, which nothing bounds: newer builds take 8,192 MiB unasked; `{PROMPT_CACHE}` bounds it"
 VARIABLE = "LLAMA_ARG_"  # llama-server takes $LLAMA_ARG_LOAD_MODE for --load-mode; a flag would win over it
 
 
@@ -27,7 +29,8 @@ def plan_llamacpp(ground: Ground) -> tuple[Plan, Budget, tuple[Finding, ...]]:
     """Returns the plan, the memory it takes line by line, and the findings; raises Refused for what llama.cpp lacks."""
     wish = ground.wish
     _check_used(wish)
-    plan = _in_image(_with_preferred(choose_plan(wish, ground.model, ground.draft, ground.version), ground), ground)
+    chosen = choose_plan(wish, ground.model, ground.draft, ground.version, _prompt_bound(ground))
+    plan = _in_image(_with_preferred(chosen, ground), ground)
     words = find(plan.engine).render(plan, ANY_PORT).argv
     said = {name: values if len(values) > 1 else (values or (True,))[0] for name, values in flags_of(words).items()}
     facts = ground.facts() | flag_facts(said)
@@ -46,6 +49,15 @@ def _with_preferred(plan: Plan, ground: Ground) -> Plan:
     known = {name: chosen for name, chosen in found.items() if name in LOADING and ground.knows(name)}
     flags = tuple(Setting(name, value, rule.title, rule.id) for name, (value, rule) in known.items())
     return with_id(msgspec.structs.replace(plan, plan_id="", settings=(*plan.settings, *flags))) if flags else plan
+
+
+def _prompt_bound(ground: Ground) -> Setting | None:
+    """Returns the most that a rule lets the prompt cache take; None where the server's build may not know the flag."""
+    found = preferred(ground.rules, ground.facts()).get(PROMPT_CACHE)
+    if found is None or not ground.knows(SWITCH):
+        return None
+    value, rule = found
+    return Setting(PROMPT_CACHE, value, f"{rule.title} (rule {rule.id})", rule.id)
 
 
 def _check_used(wish: Wish) -> None:
@@ -89,14 +101,27 @@ def _budget(ground: Ground, plan: Plan) -> Budget:
     models = [ground.model, ground.draft] if ground.draft else [ground.model]
     weights = sum(model.file_bytes for model in models)
     one_request = sum(cache_bytes(model, context, 1) or 0 for model in models)
-    kv = sum((model.kv_bytes_per_token or 0) * total for model in models)
+    kv, prompt_bytes = kv_bytes_of(models, total), prompt_cache_bytes(plan.settings)
     lines = (
         BudgetLine("weights", weights, "the files of the model" + (" and its draft" if ground.draft else "")),
         BudgetLine(CACHE, kv, f"{total:,} tokens, shared by all requests"),
         BudgetLine("buffers", COMPUTE_FLOOR_BYTES + int(weights * COMPUTE_SHARE), "a floor and 5 % of the weights"),
+        *_prompt_lines(prompt_bytes),
         BudgetLine("process", PROCESS_BYTES, "the server before any weights", "host"),
     )
     parameters = {name: value for name, (value, _) in preferred(ground.rules, ground.facts()).items()}
     numbers = {name: float(value) for name, value in parameters.items() if isinstance(value, int | float)}
     unknown = tuple(f"the KV cache of {model.name}" for model in models if model.kv_bytes_per_token is None)
+    if prompt_bytes is None:
+        unknown += (UNBOUNDED,)
     return budget_of(lines, room_of(ground.machine, numbers), numbers, kv, one_request, context, unknown)
+
+
+def _prompt_lines(prompt_bytes: int | None) -> tuple[BudgetLine, ...]:
+    if not prompt_bytes:
+        return ()
+    return (
+        BudgetLine(
+            "prompt cache", prompt_bytes, "at most; conversations that gave up their slot are kept for later", "host"
+        ),
+    )

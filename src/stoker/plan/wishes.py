@@ -48,6 +48,7 @@ def _check_numbers(wish: Wish) -> None:
         "port": (wish.port, 0, 65535),
         "threads": (wish.threads, 1, 1024),
         "gpu_layers": (wish.gpu_layers, -1, 100_000),
+        "prompt_cache_mib": (wish.prompt_cache_mib, 0, 1_048_576),
         "draft_tokens": (wish.draft_tokens, 1, MOST_DRAFT_TOKENS),
         "draft_steps": (wish.draft_steps, 1, MOST_DRAFT_TOKENS),
         "draft_topk": (wish.draft_topk, 1, MOST_DRAFT_TOKENS),

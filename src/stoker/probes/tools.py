@@ -7,10 +7,9 @@ from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.findings import Declined, Finding, all_thought, degraded, failed, not_offered, passed, unknown
 from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.reply import read_json
-from stoker.probes.kit.tool_flags import advise_flags, has_mark
+from stoker.probes.kit.tool_flags import advise_flags, advise_forbidding, advise_forcing, has_mark
 from stoker.probes.kit.tools import QUESTION, TOKENS, TOOLS, TWO_QUESTIONS, called, fault_of, is_same, named
 
-NOT_FORCED = "the engine does not hold the model to it; `strict`, another template or another engine may"
 RESULT = '{"weather": "violet fog", "degrees": 47}'
 CUT = f"its {TOKENS} tokens were used up before the call was whole, so there is none to judge"
 NO_CALL = "a model may choose not to call; if a larger one does not either, its parser or template is wrong"
@@ -24,7 +23,7 @@ async def none(ask: Asker) -> Finding:
     if has_mark(answer.text):
         return degraded(
             f"tool_choice was none, and the model writes a call into its text: {answer.text[:60]!r}",
-            "clients that forbid tools should not send them; vLLM: --exclude-tools-when-tool-choice-none",
+            await advise_forbidding(ask),
         )
     return passed("nothing is called when nothing may be")
 
@@ -76,10 +75,12 @@ async def _forced(ask: Asker, question: str, choice: object, wanted: str | None)
     if answer.is_thought_alone:
         return all_thought(TOKENS)
     if not answer.calls:
-        return failed(f"a call was required, and it says {(answer.text or answer.thought)[:60]!r}", NOT_FORCED)
+        return failed(
+            f"a call was required, and it says {(answer.text or answer.thought)[:60]!r}", await advise_forcing(ask)
+        )
     call = answer.calls[0]
     if wanted is not None and call.name != wanted:
-        return failed(f"{wanted} was named, and it calls {_say(answer.calls)}", NOT_FORCED)
+        return failed(f"{wanted} was named, and it calls {_say(answer.calls)}", await advise_forcing(ask))
     if fault := fault_of(call):
         return failed(fault)
     return passed(f"it calls {_say(answer.calls)}")

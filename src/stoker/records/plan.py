@@ -53,6 +53,7 @@ class Wish(Record, frozen=True):
     reasoning: ReasoningKind = "auto"
     gpu_layers: int | None = None
     threads: int | None = None
+    prompt_cache_mib: int | None = None
     server: str | None = None
     image: str | None = None
     program: tuple[str, ...] = ()

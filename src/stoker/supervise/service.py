@@ -127,6 +127,11 @@ class ServiceOwner:
         """What was available before the present launch; None where there is none."""
         return None if self._hands.handle is None else self._hands.handle.memory_before_bytes
 
+    @property
+    def seen_bytes(self) -> int | None:
+        """What its engine held when it was last looked at; None where there is none."""
+        return self._hands.seen_bytes
+
     def need_for(self, plan: Plan) -> int:
         """Returns what a start by a plan has to find free."""
         return self._hands.need_for(plan)

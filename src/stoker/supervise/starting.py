@@ -119,7 +119,7 @@ def _check_unchanged(hands: Hands) -> None:
         raise Refused(
             f"{hands.plan.model_path} is not the file that was planned for",
             why="its content changed, and answers would go out under the old revision",
-            next_step=f"`stoker up {hands.plan.service}` plans anew",
+            next_step=f"`stoker up {hands.plan.service}` plans anew; without a table in stoker.toml `stoker up MODEL`",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from itertools import pairwise
 
-from stoker.records import Memory, say_bytes, say_s
+from stoker.records import MIB, Memory, say_bytes, say_s
 from stoker.watch.table import Looked, threshold
 from stoker.watch.trend import Trend
 
@@ -13,6 +13,7 @@ TREND_S, TREND_STEP_S = 1800.0, 60.0
 SWAP_S = 900.0
 SOON_S = 7200.0
 STARTS = 3
+NOISE_BYTES = 256 * MIB  # the same number stands in the alert's `expr`
 
 
 class MemoryCheck:
@@ -71,6 +72,15 @@ class MemoryCheck:
         if grew_bytes < threshold("swap-grows"):
             return None
         return f"{say_bytes(int(grew_bytes))} more are swapped out than a quarter of an hour ago"
+
+
+def judge_holding(held_bytes: int | None, planned_bytes: int) -> str | None:
+    """Returns how much more a service holds than its plan counted; None where that is noise, or either is unknown."""
+    if held_bytes is None or not planned_bytes:
+        return None
+    if held_bytes <= threshold("memory-beyond-plan") * planned_bytes or held_bytes - planned_bytes <= NOISE_BYTES:
+        return None
+    return f"it holds {say_bytes(held_bytes)}, and its plan counted {say_bytes(planned_bytes)}"
 
 
 def _judge_stall(memory: Memory) -> str | None:

@@ -10,7 +10,7 @@ from stoker.watch.contents import ContentRates
 from stoker.watch.disks import DisksCheck
 from stoker.watch.engine import EngineCheck
 from stoker.watch.gpus import GpusCheck
-from stoker.watch.memory import MemoryCheck
+from stoker.watch.memory import MemoryCheck, judge_holding
 from stoker.watch.requests import RequestCheck, ended
 from stoker.watch.samples import EngineSample, MachineSample
 from stoker.watch.table import Looked, threshold
@@ -108,6 +108,10 @@ class Watcher:
     def look_at_start(self, service: str, launch: int, before_bytes: int, memory: Memory) -> Looked:
         """Returns whether a service's starts find less and less memory."""
         return self._memory.look_at_start(service, launch, before_bytes, memory.total_bytes)
+
+    def look_at_holding(self, service: str, held_bytes: int | None, planned_bytes: int) -> Looked:
+        """Returns whether a service holds clearly more than its plan counted."""
+        return {("memory-beyond-plan", service): judge_holding(held_bytes, planned_bytes)}
 
     def look_at_answers(self, substituted: float) -> Looked:
         """Returns whether an answer came from another model than was asked for, which must never be."""

@@ -28,7 +28,7 @@ def switch(target: str, box: str | None, as_json: bool) -> None:
     from stoker.cli.switch_text import show_switch
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish
-    from stoker.flows.up import ensure_daemon
+    from stoker.flows.up import ensure_daemon, is_known_by_name_alone
 
     paths = find_paths()
     if box is not None:
@@ -37,9 +37,10 @@ def switch(target: str, box: str | None, as_json: bool) -> None:
         there = find_linked(paths, box, act=True)
         show_switch(there, there.switch_to(target), as_json)
         return
-    wish = find_wish(target, read_config(paths.config))
+    config = read_config(paths.config)
+    wish = None if is_known_by_name_alone(paths, target, config) else find_wish(target, config)
     daemon = ensure_daemon(paths)
-    show_switch(daemon, daemon.switch(wish), as_json)
+    show_switch(daemon, daemon.switch_to(target) if wish is None else daemon.switch(wish), as_json)
 
 
 COMMAND = switch

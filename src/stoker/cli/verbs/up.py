@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 HELP = """Serve a model, and wait until it has really answered.
 
-TARGET is a service of stoker.toml, a GGUF file, a model's folder, or a hub name whose files are in the local cache; without
-it the bundled demo model is served.
+TARGET is a service of stoker.toml, or one that `stoker status` lists; a GGUF file, a model's folder, or a hub name whose
+files are in the local cache; without it the bundled demo model is served.
 A daemon is started where none runs.
 
 \b
@@ -53,16 +53,23 @@ def up(target: str | None, box: str | None, as_json: bool, **options: object) ->
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish, with_options
-    from stoker.flows.up import check_ready, ensure_daemon
+    from stoker.flows.up import check_as_it_was, check_ready, ensure_daemon, is_known_by_name_alone
 
     paths = find_paths()
     if box is not None:
         _up_there(paths, box, target, as_json, options)
         return
-    wish = with_options(find_wish(target, read_config(paths.config)), options)
-    daemon = ensure_daemon(paths)
+    config = read_config(paths.config)
+    if target is not None and is_known_by_name_alone(paths, target, config):
+        check_as_it_was(target, options)
+        daemon = ensure_daemon(paths)
+        begun = daemon.start(target)
+    else:
+        wish = with_options(find_wish(target, config), options)
+        daemon = ensure_daemon(paths)
+        begun = daemon.up(wish)
     _warn_of_other_version(daemon)
-    view = _follow(daemon, daemon.up(wish), quiet=as_json)
+    view = _follow(daemon, begun, quiet=as_json)
     check_ready(view, daemon.tail(view.name, 12))
     if as_json:
         say_json(view)
@@ -106,12 +113,14 @@ def _up_there(paths: Paths, box: str, target: str | None, as_json: bool, options
 
 
 def _follow(daemon: Daemon, view: ServiceView, quiet: bool) -> ServiceView:
-    """Shows each state the service passes through, and returns the last."""
+    """Shows each state the service passes through, and returns the last; why it failed, the error behind it says."""
     from stoker.cli.show import change as describe
     from stoker.flows.up import follow
+    from stoker.records import AT_REST, State
 
     for change in follow(daemon, view):
-        if not quiet:
+        failed = change.state in AT_REST and change.state is not State.READY
+        if not quiet and not failed:
             click.echo(describe(change, is_step=change is not view and change.state is view.state))
         view = change
     return view

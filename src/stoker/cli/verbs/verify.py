@@ -19,8 +19,9 @@ HELP = """Prove that an endpoint does what its clients will ask of it.
 SERVICE is one of yours, asked through the gateway; it may be left out where only one is up. --on proves a linked box's,
 through this box's door. --url proves any OpenAI-compatible address, of anybody's server or router; --engine names the
 engine behind it, so that its own counters can be compared with what was asked. Each request and reply is kept in the
-reports, without keys, with a line for curl. The default set takes at most a minute; --deep asks everything. Exit code 1:
-a probe failed; 4: the time was over before all was asked.
+reports, without keys, with a line for curl. A start's gate asks less, so a service that is READY may fail here
+(docs/verify.md). The default set takes at most a minute; --deep asks everything. Exit code 1: a probe failed; 4: the time
+was over before all was asked.
 
 What a service of yours was found to do is kept with the plan that it ran by, as is what its gate found before it became
 READY (or did not); --last shows the last of it, without asking anything and without a daemon.
@@ -115,7 +116,7 @@ class Show(NamedTuple):
 
 def _ask(whom: Whom, wanted: Wanted, show: Show) -> Verification:
     from stoker.cli.show import say_json
-    from stoker.cli.verify_text import closing_text, heading_text
+    from stoker.cli.verify_text import closing_text, gate_text, heading_text
     from stoker.config import find_paths
     from stoker.flows import verify as flow
 
@@ -125,6 +126,8 @@ def _ask(whom: Whom, wanted: Wanted, show: Show) -> Verification:
     budget_s = wanted.budget_s or (flow.DEEP_BUDGET_S if wanted.deep else flow.QUICK_BUDGET_S)
     view = flow.verify(target, probes, wanted.required, budget_s, show.result)
     show.text(closing_text(view))
+    if ours is not None and (why := gate_text(view, ours.name)):
+        show.text(why)
     if show.as_json:
         say_json(view)
     if ours is not None:

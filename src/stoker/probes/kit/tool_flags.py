@@ -12,6 +12,8 @@ from stoker.rules.compare import all_hold
 from stoker.rules.load import load_rules
 
 PARSER = "--tool-call-parser"
+NOT_FORCED = "the engine does not hold the model to it; `strict`, another template or another engine may"
+FORBIDDEN = "clients that forbid tools should not send them"
 
 
 def has_mark(text: str) -> bool:
@@ -29,6 +31,19 @@ async def advise_flags(ask: Asker, seen: str = "") -> str:
     text = seen if has_mark(seen) else await _written_call(ask.engine() or ask)
     parser = _by_mark(engine, text) or _by_rule(engine, ask.target.model) or "PARSER, that of your model's family"
     return f"start it with `{find(engine).tool_words.format(parser=parser)}`"
+
+
+async def advise_forcing(ask: Asker) -> str:
+    """Returns what to do where no call comes although one was demanded, in the words of the engine that runs."""
+    counters = await ask.read_counters()
+    return (find(counters.engine).tools_unforced if counters else "") or NOT_FORCED
+
+
+async def advise_forbidding(ask: Asker) -> str:
+    """Returns what to do where the model writes a call although tools were forbidden."""
+    counters = await ask.read_counters()
+    more = find(counters.engine).tools_unforbidden if counters else ""
+    return f"{FORBIDDEN}; {more}" if more else FORBIDDEN
 
 
 async def _written_call(ask: Asker) -> str:
