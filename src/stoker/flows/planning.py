@@ -9,8 +9,9 @@ import msgspec
 
 from stoker.box import LocalBox
 from stoker.config import DEMO, Config, demo_model, find_paths, is_hub_name, with_whole_paths
+from stoker.door_tables import model_of
 from stoker.engines import Engine, find, image_parts, version_in_tag
-from stoker.errors import Refused, StokerError, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse, service_hint
 from stoker.facts.engine.catalogs import find_catalog
 from stoker.facts.engine.help import read_engine_flags, read_image_flags
 from stoker.facts.engine.image import entry_words, find_image
@@ -40,6 +41,12 @@ def demo_wish() -> Wish:
     return Wish(name=DEMO, model=str(demo_model()), served_name=DEMO_MODEL, reasoning="off")
 
 
+def served_names(config: Config) -> dict[str, str | None]:
+    """Returns the services that a command may name, the demo among them, each with the model that clients ask for."""
+    wishes = {DEMO: demo_wish(), **config.services}
+    return {name: model_of(wishes[name]) for name in sorted(wishes)}
+
+
 def find_wish(target: str | None, config: Config) -> Wish:
     """Returns the wish that a word on the command line stands for: nothing (the demo), a service, a path or a hub name."""
     if target is None or (target == DEMO and DEMO not in config.services):
@@ -48,10 +55,10 @@ def find_wish(target: str | None, config: Config) -> Wish:
         return config.services[target]
     path = Path(target)
     if not path.exists() and "/" not in target and path.suffix != ".gguf":
-        known = ", ".join(sorted({*config.services, DEMO}))
+        otherwise = f"name a service ({', '.join(served_names(config))}), a GGUF file, or a folder that holds a model"
         raise WrongUse(
             f"there is no service called `{target}` and no file of that name",
-            next_step=f"name a service ({known}), a GGUF file, or a folder that holds a model",
+            next_step=service_hint(target, served_names(config), otherwise),
         )
     stem = path.stem if path.suffix == ".gguf" else path.resolve().name
     return Wish(name=name_for(stem), model=target if is_hub_name(target, Path.cwd()) else str(path.absolute()))
