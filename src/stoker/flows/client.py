@@ -277,7 +277,10 @@ def _refusal(status: int, raw: bytes) -> StokerError:
             fault = msgspec.convert(answer["fault"], Fault)
             kind = BY_EXIT_CODE.get(fault.exit_code, StokerError)
             return kind(fault.what, why=fault.why, next_step=fault.next_step, rule=fault.rule)
-        return StokerError(answer["error"]["message"], why=f"HTTP {status}")
+        code = answer["error"].get("code")
+        return StokerError(
+            answer["error"]["message"], why=f"the gateway answered HTTP {status}{f', {code}' if code else ''}"
+        )
     except (msgspec.MsgspecError, KeyError, TypeError):
         return StokerError(f"the daemon answered HTTP {status}", why=raw[:300].decode(errors="replace"))
 

@@ -199,7 +199,7 @@ class Control:
 
         Of several the last that passed its gate: one from before there was a gate, or without one, comes after those.
         """
-        former = self._former(self._supervisor.find(name))
+        former = self._former(self._supervisor.find(name, "stoker rollback"))
         if former is None:
             raise Refused(
                 f"{name} was never READY by another plan than this one", next_step=f"`stoker plan {name}` shows it"
@@ -298,4 +298,4 @@ class Control:
 
     def tail(self, name: str, count: int) -> list[str]:
         """Returns the last lines that a service's engine printed."""
-        return self._supervisor.find(name).tail(count)
+        return self._supervisor.find(name, "stoker logs").tail(count)

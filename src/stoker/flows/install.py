@@ -23,7 +23,8 @@ import sys
 from pathlib import Path
 
 from stoker.config import DEMO, Config, LimitsConfig, Paths, find_paths, read_config
-from stoker.errors import Refused, WrongUse
+from stoker.errors import Refused, WrongUse, service_hint
+from stoker.flows.planning import served_names
 from stoker.launch.names import check_path, check_user, sudoers_file_name, unit_name
 from stoker.launch.sudoers import SYSTEM_PATH, render_sudoers
 from stoker.launch.unit import render_unit
@@ -119,11 +120,11 @@ def _paths_of(owner: pwd.struct_passwd, caller: Caller) -> Paths:
 def _check_known(service: str, config: Config) -> None:
     unit_name(service)
     if service not in config.services and service != DEMO:
-        known = ", ".join(sorted({*config.services, DEMO}))
+        known = served_names(config)
         raise WrongUse(
             f"there is no service called `{service}` in {config.source or 'stoker.toml'}",
             why="a unit starts a service by its name, so that what it serves is decided in one place",
-            next_step=f"add [service.{service}], or name one of: {known}",
+            next_step=service_hint(service, known, f"add [service.{service}], or name one of: {', '.join(known)}"),
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stoker.config import Paths, read_config
 from stoker.engines import find as find_engine
-from stoker.errors import Refused
+from stoker.errors import Refused, service_hint
 from stoker.flows.addresses import read_key
 from stoker.flows.client import Daemon, find_daemon
 from stoker.records import Plan, ServiceView, Target
@@ -49,8 +49,14 @@ def _choose(services: Sequence[ServiceView], name: str | None) -> ServiceView:
     raise Refused(
         f"{name} does not answer" if name else "name the service",
         why=f"services here: {states}",
-        next_step="" if found else "`stoker up` starts one, --url asks any other address",
+        next_step="" if found else _who_is_meant(services, name),
     )
+
+
+def _who_is_meant(services: Sequence[ServiceView], name: str | None) -> str:
+    otherwise = "`stoker up` starts one, --url asks any other address"
+    known = {one.name: one.model for one in services}
+    return otherwise if name is None or name in known else service_hint(name, known, otherwise)
 
 
 def planned(plan: Plan | None, neutral: str) -> int | None:

@@ -49,13 +49,16 @@ class Compare(Arguments, frozen=True):
 
 def service_status(desk: Desk, asked: Status) -> object:
     """Tells the states."""
-    from stoker.errors import WrongUse
+    from stoker.errors import WrongUse, service_hint
     from stoker.flows.status import read_status
 
     status = read_status(desk.paths)
-    known = [one.name for one in status.services]
+    known = {one.name: one.model for one in status.services}
     if asked.service is not None and asked.service not in known:
-        raise WrongUse(f"there is no service called `{asked.service}`", why=f"services here: {', '.join(known) or 'none'}")
+        why = f"services here: {', '.join(known) or 'none'}"
+        raise WrongUse(
+            f"there is no service called `{asked.service}`", why=why, next_step=service_hint(asked.service, known, "")
+        )
     shown = [_service(one) for one in status.services if asked.service in (None, one.name)]
     return {
         "daemon_runs": status.daemon.running, "gateway": status.gateway.url, **first(shown, MOST_SERVICES, "services"),
