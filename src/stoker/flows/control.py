@@ -46,6 +46,7 @@ from stoker.records.dashboard import Shown
 from stoker.records.looking import MatrixView, PlansView, ProveWish, ProvingView
 from stoker.store.services import ServiceStore
 from stoker.store.verifications import VerificationStore, read_passed, read_verifications
+from stoker.supervise.logs import PROBES_END, mark_probes
 from stoker.supervise.service import ServiceOwner
 from stoker.supervise.supervisor import Supervisor
 
@@ -72,7 +73,7 @@ class Control:
         self.boxes = boxes
         self.ranks = ranks
         self.agents = Agents(paths)
-        self.proving = Proving(paths, verifications)
+        self.proving = Proving(paths, self._keep_verification)
         self.fixes = FixTrials(paths, supervisor, self.switch)
         self.looking = Looking(paths, lambda name: supervisor.find(name).plan)
         self._begun = clock_s()
@@ -279,14 +280,19 @@ class Control:
 
     def keep_verification(self, name: str, kept: KeptVerification) -> KeptVerification:
         """Keeps what a person found out about a service; raises WrongUse for another's, or what its gate alone may say."""
-        self._supervisor.find(name)
         if kept.service != name or kept.occasion != "verify":
             raise WrongUse(
                 f"this is no verification of {name} that a person asked for",
                 why=f"it is of {kept.service}, for {kept.occasion}",
             )
-        self._verifications.write(kept)
+        self._keep_verification(kept)
         return kept
+
+    def _keep_verification(self, kept: KeptVerification) -> None:
+        """Keeps it, and says in the engine's log that it outlived what it was asked."""
+        if self._supervisor.find(kept.service).service.state is State.READY:
+            mark_probes(self._paths.engine_log(kept.service), PROBES_END)
+        self._verifications.write(kept)
 
     async def wait(self, name: str, seen: State, limit_s: float) -> ServiceView:
         """Returns the service once it is in another state than the one seen, or as it is when the limit is over."""

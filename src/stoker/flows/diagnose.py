@@ -148,7 +148,7 @@ def _read_box(file: str) -> Facts | None:
 def diagnose_source(source: Source, name: str, known: Known) -> Diagnosis:
     """Returns what a log says, read to its end."""
     rules = load_rules()
-    heard, ending, lines = Heard(), Ending(), 0
+    heard, ending, lines = Heard(frozenset(rule.id for rule in rules if rule.is_provoked)), Ending(), 0
     scanner = Scanner(all_signs(rules))
     for block in read_blocks(source):
         heard.add(scanner.scan(block))

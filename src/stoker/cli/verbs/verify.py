@@ -111,6 +111,7 @@ def _ask(service: str | None, address: Address | None, wanted: Wanted, show: Sho
     if address is None:
         ours = choose_service(paths, service)
         target = target_of_service(paths, ours)
+        flow.begin(paths, ours)
     else:
         ours, target = None, target_of(address)
     probes = flow.choose_probes(wanted.named, wanted.required, wanted.deep)
