@@ -99,6 +99,7 @@ class Control:
             run=self._idle.read_run(),
             doors=self._menu.views(),
             boxes=self.boxes.view() if self.boxes.is_used else None,
+            config_fault=self._menu.fault,
         )
 
     async def show(self) -> Shown:

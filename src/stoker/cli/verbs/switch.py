@@ -28,7 +28,7 @@ def switch(target: str, box: str | None, as_json: bool) -> None:
     from stoker.cli.switch_text import show_switch
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish
-    from stoker.flows.up import ensure_daemon
+    from stoker.flows.up import daemon_for_wish
 
     paths = find_paths()
     if box is not None:
@@ -38,8 +38,9 @@ def switch(target: str, box: str | None, as_json: bool) -> None:
         show_switch(there, there.switch_to(target), as_json)
         return
     wish = find_wish(target, read_config(paths.config))
-    daemon = ensure_daemon(paths)
-    show_switch(daemon, daemon.switch(wish), as_json)
+    with daemon_for_wish(paths) as daemon:
+        view = daemon.switch(wish)
+    show_switch(daemon, view, as_json)
 
 
 COMMAND = switch

@@ -53,16 +53,17 @@ def up(target: str | None, box: str | None, as_json: bool, **options: object) ->
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish, with_options
-    from stoker.flows.up import check_ready, ensure_daemon
+    from stoker.flows.up import check_ready, daemon_for_wish
 
     paths = find_paths()
     if box is not None:
         _up_there(paths, box, target, as_json, options)
         return
     wish = with_options(find_wish(target, read_config(paths.config)), options)
-    daemon = ensure_daemon(paths)
-    _warn_of_other_version(daemon)
-    view = _follow(daemon, daemon.up(wish), quiet=as_json)
+    with daemon_for_wish(paths) as daemon:
+        _warn_of_other_version(daemon)
+        view = daemon.up(wish)
+    view = _follow(daemon, view, quiet=as_json)
     check_ready(view, daemon.tail(view.name, 12))
     if as_json:
         say_json(view)
