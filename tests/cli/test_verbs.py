@@ -115,6 +115,20 @@ def test_a_folder_with_one_model_is_served_under_the_folders_name(home: Home) ->
     assert (view["name"], view["state"]) == ("my-model-v1", "READY")
 
 
+def test_a_draft_beside_the_model_drafts_for_it_and_that_is_said(home: Home) -> None:
+    folder = home.folder / "pair"
+    folder.mkdir()
+    for file in (demo_model(), demo_model(draft=True)):
+        (folder / file.name).symlink_to(file)
+    said = home.run("up", str(folder)).stdout
+    assert f"{demo_model(draft=True).name} lies beside the model and drafts for it" in said
+    assert home.daemon.plan_of("pair").model_path == str(folder / demo_model().name)
+    reasons = {one.name: one.because for one in home.daemon.plan_of("pair").settings}
+    assert reasons["draft_model"] == "it came with the model"
+    assert "lies beside the model" in reasons["speculation_type"]
+    assert "drafts for it" not in home.run("up", str(folder), "--speculation", "off").stdout
+
+
 def test_a_word_that_is_neither_service_nor_file_is_answered_with_what_there_is(home: Home) -> None:
     said = home.run("up", "qwen", code=2).stderr
     assert "no service called `qwen`" in said

@@ -18,6 +18,7 @@ from stoker.facts.engine.image import entry_words, find_image
 from stoker.facts.engine.venv import read_venv
 from stoker.facts.machine.boxes import THIS, read_box
 from stoker.facts.machine.read import read_package_version
+from stoker.facts.model.gguf_model import find_gguf_draft
 from stoker.facts.model.read import read_model
 from stoker.flows.naming import check_names
 from stoker.plan.choose import with_id
@@ -234,8 +235,17 @@ def _read_draft(wish: Wish) -> Model | None:
         return None
     if wish.draft:
         return read_model(Path(wish.draft))
+    if beside := draft_beside(wish):
+        return read_model(beside)
     own = wish.speculation == "draft" and Path(wish.model) == demo_model()
     return read_model(demo_model(draft=True)) if own else None
+
+
+def draft_beside(wish: Wish) -> Path | None:
+    """Returns the draft model that lies in the folder of a wish's model; None where the wish says another way."""
+    folder = Path(wish.model)
+    may_draft = wish.draft is None and wish.speculation in ("auto", "draft")
+    return find_gguf_draft(folder) if may_draft and folder.is_dir() else None
 
 
 def _check_server(wish: Wish) -> None:

@@ -52,7 +52,7 @@ def up(target: str | None, box: str | None, as_json: bool, **options: object) ->
     """Starts a daemon where needed, then the service, then asks it a question."""
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
-    from stoker.flows.planning import find_wish, with_options
+    from stoker.flows.planning import draft_beside, find_wish, with_options
     from stoker.flows.up import check_ready, daemon_for_wish
 
     paths = find_paths()
@@ -63,6 +63,8 @@ def up(target: str | None, box: str | None, as_json: bool, **options: object) ->
     with daemon_for_wish(paths) as daemon:
         _warn_of_other_version(daemon)
         view = daemon.up(wish)
+    if not as_json and (draft := draft_beside(wish)):
+        click.echo(f"{draft.name} lies beside the model and drafts for it; `--speculation off` leaves it out")
     view = _follow(daemon, view, quiet=as_json)
     check_ready(view, daemon.tail(view.name, 12))
     if as_json:
