@@ -113,6 +113,14 @@ def test_without_dry_run_nothing_happens_and_it_says_how_to_do_it(home: Home) ->
     assert "install -m 0440 stoker-demo /etc/sudoers.d/" in said
 
 
+def test_a_dry_run_by_root_shows_all_and_says_that_it_is_refused_and_why() -> None:
+    view = show_install("demo", None, caller=Caller(0, {}))
+    assert len(view.files) == 3
+    assert "Stoker should not run as root" in view.refused
+    assert "--user NAME" in view.refused
+    assert show_install("demo", USER, caller=Caller(0, {})).refused == ""
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
