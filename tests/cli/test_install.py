@@ -136,7 +136,7 @@ def test_a_dry_run_by_root_shows_all_and_says_that_it_is_refused_and_why() -> No
         (("coder", "--user", USER), 2, "there is no service called `coder`"),
         (("demo", "--user", USER, "--system-unit-dir", "etc"), 3, "the folder of units 'etc'"),
         (("demo", "--user", USER, "--system-unit-dir", "/etc; reboot"), 3, "the folder of units"),
-        ((), 2, "Missing argument"),
+        ((), 2, "missing argument"),
     ],
 )
 def test_what_could_mean_more_than_it_says_is_refused(home: Home, words: tuple[str, ...], code: int, says: str) -> None:

@@ -72,7 +72,43 @@ def test_the_documented_workflows_are_understood() -> None:
 
 @pytest.mark.parametrize("words", [("up", "--nonsense"), ("up", "--port", "seventy"), ("up", "--speculation", "magic")])
 def test_wrong_words_are_wrong_use(home: Home, words: tuple[str, ...]) -> None:
-    assert "Usage:" in home.run(*words, code=2).stderr
+    said = home.run(*words, code=2).stderr
+    assert said.startswith("stoker: ")
+    assert "next: stoker up [OPTIONS] [TARGET]; `stoker up --help` explains it" in said
+
+
+def test_wrong_words_are_told_to_programs_too(home: Home) -> None:
+    fault = json.loads(home.run("up", "--nonsense", "--json", code=2).stdout)["fault"]
+    assert "no such option '--nonsense'" in fault["what"]
+    assert fault["exit_code"] == 2
+
+
+@pytest.mark.parametrize("verb", ["keys", "boxes", "clients"])
+def test_a_group_alone_shows_what_it_can_do(home: Home, verb: str) -> None:
+    assert "Commands:" in home.run(verb).stdout
+
+
+def test_unquoted_words_are_one_question(demo: Home) -> None:
+    words = demo.run("ask", "--temperature", "0", "Who", "are", "you?").stdout
+    assert words == demo.run("ask", "--temperature", "0", "Who are you?").stdout
+
+
+def test_a_box_is_not_joined_without_a_code(home: Home) -> None:
+    said = home.run("boxes", "add", "spark-b", "https://127.0.0.1:1", input="\n", code=2).stderr
+    assert "no join code came" in said
+    assert "`stoker boxes code` on that box prints one" in said
+    assert home.daemon_pid is None
+
+
+def test_the_only_service_needs_no_name_to_tell_its_history(home: Home, demo: Home) -> None:
+    assert "no service ran here yet" in home.run("history", code=2).stderr
+    assert "`demo`" in demo.run("history", "--since", "1s", code=2).stderr
+
+
+def test_a_lint_says_for_which_machine_it_judges(home: Home) -> None:
+    words = ("--", "llama-server", "-m", "/models/m.gguf")
+    assert "judged for this machine" in home.run("lint", *words, code=None).stdout
+    assert "judged for gb10" in home.run("lint", "--on", "gb10", *words, code=None).stdout
 
 
 def write_broken_models(folder: Path) -> None:

@@ -36,6 +36,15 @@ def saved_models(paths: Paths) -> dict[str, str | None]:
     return {one.plan.service: one.plan.model for one in read_saved(paths.database)}
 
 
+def choose_kept(paths: Paths) -> str:
+    """Returns the only service that ever ran here; raises WrongUse with the names where there are several, or none."""
+    known = saved_models(paths)
+    if len(known) == 1:
+        return next(iter(known))
+    hint = f"services here: {', '.join(known)}" if known else "`stoker up` starts one"
+    raise WrongUse("name the service" if known else "no service ran here yet", next_step=hint)
+
+
 def is_noise(line: str) -> bool:
     """Tells whether a line says nothing but that somebody looked."""
     return NOISE.search(line) is not None
