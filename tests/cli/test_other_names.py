@@ -31,6 +31,21 @@ def test_the_other_name_is_told_with_what_to_say(demo: Home, words: tuple[str, .
     assert f"next: {IS_MODEL}: {next_step}" in demo.run(*words, code=code).stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("ask", "--model", "nothing", "hi"), 1, "next: name one of these, or `stoker up` serves another"),
+        (("verify", "nothing"), 3, "there is no service called `nothing`"),
+        (("import", "nothing.yaml"), 2, "next: name a file that is here"),
+        (("fetch", "nothing"), 2, "next: name a hub repository `org/name`"),
+    ],
+)
+def test_a_name_that_nothing_has_is_answered_with_what_to_do(
+    demo: Home, words: tuple[str, ...], code: int, said: str
+) -> None:
+    assert said in demo.run(*words, code=code).stderr
+
+
 def test_without_a_daemon_down_tells_it_too(home: Home) -> None:
     home.run("up")
     home.run("down")

@@ -125,7 +125,7 @@ def _in_our_words(problem: Exception) -> StokerError:
 
 def _misused(problem: click.ClickException) -> StokerError:
     """Returns what click says of the words on the command line, with how the verb is used."""
-    said, context = problem.format_message(), getattr(problem, "ctx", None)
+    said, context = " ".join(problem.format_message().split()), getattr(problem, "ctx", None)
     what = (said[:1].lower() + said[1:]).rstrip(".")
     if context is None:
         return BY_EXIT_CODE.get(problem.exit_code, StokerError)(what)

@@ -46,8 +46,9 @@ def _choose(services: Sequence[ServiceView], name: str | None) -> ServiceView:
     if len(found) == 1:
         return found[0]
     states = ", ".join(f"{one.name} ({one.state})" for one in services) or "none"
+    is_known = name in {one.name for one in services}
     raise Refused(
-        f"{name} does not answer" if name else "name the service",
+        f"{name} does not answer" if is_known else f"there is no service called `{name}`" if name else "name the service",
         why=f"services here: {states}",
         next_step="" if found else _who_is_meant(services, name),
     )
