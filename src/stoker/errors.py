@@ -8,7 +8,7 @@ StokerError              exit 1: a finding or a failed check
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 
@@ -42,6 +42,25 @@ def near_miss(name: str, known: Iterable[str], otherwise: str) -> str:
 
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean `{close[0]}`?" if close else otherwise
+
+
+def service_hint(name: str, models: Mapping[str, str | None], otherwise: str, say: str = "name") -> str:
+    """Returns the next step for a name that no service has, where `models` tells what each serves.
+
+    A model's own name leads to its service; `say` is what to do with that, such as `stoker down`.
+    """
+    service = next((service for service, model in models.items() if model == name), None)
+    if service is None:
+        return near_miss(name, models, otherwise)
+    return f"{name} is the model of service {service}: {say} {service}"
+
+
+def model_hint(name: str, models: Mapping[str, str | None], otherwise: str, say: str = "name") -> str:
+    """Returns the next step for a name that no model has: a service's name leads to its model."""
+    model = models.get(name)
+    if model is None:
+        return near_miss(name, filter(None, models.values()), otherwise)
+    return f"{model} is the model of service {name}: {say} {model}"
 
 
 class Refused(StokerError):

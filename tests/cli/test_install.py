@@ -113,6 +113,14 @@ def test_without_dry_run_nothing_happens_and_it_says_how_to_do_it(home: Home) ->
     assert "install -m 0440 stoker-demo /etc/sudoers.d/" in said
 
 
+def test_a_dry_run_by_root_shows_all_and_says_that_it_is_refused_and_why() -> None:
+    view = show_install("demo", None, caller=Caller(0, {}))
+    assert len(view.files) == 3
+    assert "Stoker should not run as root" in view.refused
+    assert "--user NAME" in view.refused
+    assert show_install("demo", USER, caller=Caller(0, {})).refused == ""
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -128,7 +136,7 @@ def test_without_dry_run_nothing_happens_and_it_says_how_to_do_it(home: Home) ->
         (("coder", "--user", USER), 2, "there is no service called `coder`"),
         (("demo", "--user", USER, "--system-unit-dir", "etc"), 3, "the folder of units 'etc'"),
         (("demo", "--user", USER, "--system-unit-dir", "/etc; reboot"), 3, "the folder of units"),
-        ((), 2, "Missing argument"),
+        ((), 2, "missing argument"),
     ],
 )
 def test_what_could_mean_more_than_it_says_is_refused(home: Home, words: tuple[str, ...], code: int, says: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from home import Home
 from stoker.box import LocalBox
 from stoker.facts.model.read import read_model
@@ -39,6 +41,29 @@ def test_on_a_machine_that_nobody_fitted_the_limit_is_what_is_known(home: Home) 
     said = home.run("predict", "demo", "--on", "pc", "--bandwidth", "60").stdout
     assert "only the limit is known" in said
     assert "--bandwidth" in home.run("predict", "demo", "--on", "pc", code=2).stderr
+
+
+def test_without_a_gpu_the_processors_memory_is_measured(home: Home) -> None:
+    view = home.json("predict", "demo")
+    if view["machine"] != "a machine without a GPU":
+        pytest.skip("this machine has a GPU")
+    assert view["bandwidth_bytes_per_s"] > 1e9
+    said = home.run("predict", "demo").stdout
+    assert "GB/s: measured just now" in said
+    assert " MB at " in said
+
+
+def test_a_model_whose_files_are_elsewhere_is_predicted_for_a_named_machine_and_that_is_said(home: Home) -> None:
+    view = home.json("predict", "Qwen3.6-27B-FP8")
+    if view["machine"] == "GB10":
+        assert "not for this machine" in view["machine_note"]
+    assert home.run("predict", "Qwen3.6-27B-FP8", "--on", "gb10").stdout.startswith("Qwen3.6-27B-FP8, vllm on ")
+
+
+def test_a_file_that_is_not_there_is_no_models_name(home: Home) -> None:
+    said = home.run("predict", "mine-8b.gguf", code=2).stderr
+    assert "there is no file mine-8b.gguf" in said
+    assert "`stoker predict mine-8b` goes by the name alone" in said
 
 
 def keep_run(home: Home, tok_s: float, flags: tuple[str, ...] = (), requests: int = 1) -> None:
@@ -106,6 +131,7 @@ def test_wrong_use_is_said_in_a_sentence(home: Home, tmp_path: Path) -> None:
         (("--rows", "none.csv"), "cannot be read"),
         (("--rows", str(binary)), "line 3, column 1"),
         (("nonsense",), "no model that is known by name"),
+        (("stoker-demo",), "stoker-demo is the model of service demo: stoker predict demo"),
         (("a-7b", "--engine", "trt"), "no engine called"),
         (("a-7b", "--accept-rates", "91,90"), "are no rates"),
         (("a-7b", "--speculation", "mtp", "--accept-rate", "0.5"), "number of draft tokens"),

@@ -207,7 +207,7 @@ def test_a_named_engine_is_believed_and_a_wrong_one_finds_nothing(home: Home) ->
 
 @pytest.mark.parametrize("words", [("small", "--log", "x"), ("--engine", "vllm"), ("--log", "x", "--measure")])
 def test_words_that_do_not_go_together_are_wrong_use(home: Home, words: tuple[str, ...]) -> None:
-    assert "Usage:" in home.run("timeline", *words, code=2).stderr
+    assert "[OPTIONS]" in home.run("timeline", *words, code=2).stderr
 
 
 def test_a_real_llamacpp_start_is_read_from_its_own_log(demo: Home) -> None:

@@ -72,7 +72,43 @@ def test_the_documented_workflows_are_understood() -> None:
 
 @pytest.mark.parametrize("words", [("up", "--nonsense"), ("up", "--port", "seventy"), ("up", "--speculation", "magic")])
 def test_wrong_words_are_wrong_use(home: Home, words: tuple[str, ...]) -> None:
-    assert "Usage:" in home.run(*words, code=2).stderr
+    said = home.run(*words, code=2).stderr
+    assert said.startswith("stoker: ")
+    assert "next: stoker up [OPTIONS] [TARGET]; `stoker up --help` explains it" in said
+
+
+def test_wrong_words_are_told_to_programs_too(home: Home) -> None:
+    fault = json.loads(home.run("up", "--nonsense", "--json", code=2).stdout)["fault"]
+    assert "no such option '--nonsense'" in fault["what"]
+    assert fault["exit_code"] == 2
+
+
+@pytest.mark.parametrize("verb", ["keys", "boxes", "clients"])
+def test_a_group_alone_shows_what_it_can_do(home: Home, verb: str) -> None:
+    assert "Commands:" in home.run(verb).stdout
+
+
+def test_unquoted_words_are_one_question(demo: Home) -> None:
+    words = demo.run("ask", "--temperature", "0", "Who", "are", "you?").stdout
+    assert words == demo.run("ask", "--temperature", "0", "Who are you?").stdout
+
+
+def test_a_box_is_not_joined_without_a_code(home: Home) -> None:
+    said = home.run("boxes", "add", "spark-b", "https://127.0.0.1:1", input="\n", code=2).stderr
+    assert "no join code came" in said
+    assert "`stoker boxes code` on that box prints one" in said
+    assert home.daemon_pid is None
+
+
+def test_the_only_service_needs_no_name_to_tell_its_history(home: Home, demo: Home) -> None:
+    assert "no service ran here yet" in home.run("history", code=2).stderr
+    assert "`demo`" in demo.run("history", "--since", "1s", code=2).stderr
+
+
+def test_a_lint_says_for_which_machine_it_judges(home: Home) -> None:
+    words = ("--", "llama-server", "-m", "/models/m.gguf")
+    assert "judged for this machine" in home.run("lint", *words, code=None).stdout
+    assert "judged for gb10" in home.run("lint", "--on", "gb10", *words, code=None).stdout
 
 
 def write_broken_models(folder: Path) -> None:
@@ -113,6 +149,20 @@ def test_a_folder_with_one_model_is_served_under_the_folders_name(home: Home) ->
     (folder / "weights.gguf").write_bytes(demo_model().read_bytes())
     view = home.json("up", str(folder))
     assert (view["name"], view["state"]) == ("my-model-v1", "READY")
+
+
+def test_a_draft_beside_the_model_drafts_for_it_and_that_is_said(home: Home) -> None:
+    folder = home.folder / "pair"
+    folder.mkdir()
+    for file in (demo_model(), demo_model(draft=True)):
+        (folder / file.name).symlink_to(file)
+    said = home.run("up", str(folder)).stdout
+    assert f"{demo_model(draft=True).name} lies beside the model and drafts for it" in said
+    assert home.daemon.plan_of("pair").model_path == str(folder / demo_model().name)
+    reasons = {one.name: one.because for one in home.daemon.plan_of("pair").settings}
+    assert reasons["draft_model"] == "it came with the model"
+    assert "lies beside the model" in reasons["speculation_type"]
+    assert "drafts for it" not in home.run("up", str(folder), "--speculation", "off").stdout
 
 
 def test_a_word_that_is_neither_service_nor_file_is_answered_with_what_there_is(home: Home) -> None:

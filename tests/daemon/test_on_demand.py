@@ -284,6 +284,7 @@ def test_stoker_toml_is_read_again_and_a_broken_one_is_told_of_once(home: Home) 
     home.paths.config.write_text(text + "[alias\n")
     log = home.paths.daemon_log
     wait_for("the word of it", lambda: "what stoker.toml said before stands" in log.read_text())
+    assert "stoker.toml cannot be used as it is now" in home.run("status").stdout
     assert ask(home, "fast").status == 200
     home.paths.config.write_text(text)
     wait_for("its end", lambda: "fast" not in models(home))

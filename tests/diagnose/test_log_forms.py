@@ -6,16 +6,19 @@ import io
 import random
 import tracemalloc
 
+import click
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stoker.cli.diagnose_text import diagnosis_text
 from stoker.diagnose.anchors import find_anchors
 from stoker.diagnose.blocks import BLOCK_BYTES, read_blocks
 from stoker.diagnose.redact import hide_secrets
 from stoker.diagnose.scan import Scanner, make_sign
 from stoker.flows.diagnose import Known, diagnose_source
 from stoker.records import Diagnosis
+from stoker.supervise.logs import PROBES_BEGIN, PROBES_END
 
 FAULT = "OSError: [Errno 98] Address already in use"
 VLLM = "(APIServer pid=101) INFO 11-20 08:03:39 [utils.py:233] non-default args: {'model': '/models/m'}"
@@ -191,3 +194,34 @@ def test_secrets_are_taken_out(line: str, secret: str) -> None:
 )
 def test_what_is_no_secret_stays(line: str) -> None:
     assert hide_secrets(line) == line
+
+
+PROVOKED = b"E send_error: error: request (8332 tokens) exceeds the available context size (4096 tokens)\n"
+BEGIN, END = f"{PROBES_BEGIN}\n".encode(), f"{PROBES_END}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("log", "found"),
+    [
+        (BEGIN + PROVOKED + END, []),
+        (BEGIN + PROVOKED + END + PROVOKED, ["prompt-beyond-context"]),
+        (PROVOKED + BEGIN + PROVOKED + END, ["prompt-beyond-context"]),
+        (BEGIN + PROVOKED, ["prompt-beyond-context"]),  # whether the engine outlived it is not known
+        (BEGIN + PROVOKED + BEGIN + END, ["prompt-beyond-context"]),
+        (BEGIN + f"{FAULT}\n".encode() + END, ["port-taken"]),  # which no probe brings about
+        (b"it says: " + BEGIN + PROVOKED + b"it says: " + END, ["prompt-beyond-context"]),
+    ],
+)
+def test_what_stokers_own_probes_provoke_is_no_finding_once_the_engine_outlived_it(log: bytes, found: list[str]) -> None:
+    assert rules(diagnose(log)) == found
+
+
+def test_two_signs_of_a_rule_in_one_line_are_one_time() -> None:
+    [cause] = diagnose(PROVOKED.replace(b"request (", b"the request exceeds the available context size: request (")).findings
+    assert cause.times == 1
+
+
+def test_one_time_more_is_said_in_the_singular() -> None:
+    said = [click.unstyle(diagnosis_text(diagnose(PROVOKED * times))).splitlines() for times in (4, 5)]
+    assert "     and 1 more time" in said[0]
+    assert "     and 2 more times" in said[1]

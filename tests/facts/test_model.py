@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from stoker.errors import Refused
 from stoker.facts.model.gguf import read_header
+from stoker.facts.model.gguf_model import find_gguf_draft
 from stoker.facts.model.read import read_model
 from stoker.plan.choose import choose_plan
 from support import DEMO, DEMO_DRAFT, fails, make_wish, write_gguf
@@ -128,6 +129,26 @@ def test_a_folder_with_two_models_asks_which(tmp_path: Path) -> None:
     write_gguf(tmp_path / "b.gguf")
     with fails(Refused, "holds 2 GGUF files", "a.gguf, b.gguf", "name the one to serve"):
         read_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tiny-draft-q8_0.gguf", "small.gguf"])
+def test_of_a_model_and_its_draft_the_draft_is_told_by_name_or_by_size_and_vocabulary(tmp_path: Path, name: str) -> None:
+    (tmp_path / "model.gguf").symlink_to(DEMO)
+    (tmp_path / name).symlink_to(DEMO_DRAFT)
+    assert find_gguf_draft(tmp_path) == tmp_path / name
+    assert Path(read_model(tmp_path).path).name == "model.gguf"
+
+
+def test_two_copies_of_one_model_are_no_model_and_its_draft(tmp_path: Path) -> None:
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).symlink_to(DEMO)
+    assert find_gguf_draft(tmp_path) is None
+
+
+def test_a_model_that_is_called_draft_and_is_alone_is_the_model(tmp_path: Path) -> None:
+    (tmp_path / "my-draft.gguf").symlink_to(DEMO)
+    assert find_gguf_draft(tmp_path) is None
+    assert Path(read_model(tmp_path).path).name == "my-draft.gguf"
 
 
 def test_a_folder_without_a_model_says_what_it_lacks(tmp_path: Path) -> None:

@@ -49,6 +49,13 @@ def test_a_service_that_is_not_there_is_refused_with_those_that_are(demo: Home) 
     assert "services here: demo (READY)" in demo.run("verify", "nothing", code=3).stderr
 
 
+def test_what_it_provokes_is_no_finding_of_a_diagnosis(demo: Home) -> None:
+    demo.run("verify", "--probe", "limits")
+    log = demo.paths.engine_log("demo").read_text()
+    assert "exceeds the available context size" in log, "else there was nothing to be found"
+    assert "prompt-beyond-context" not in [one["rule"] for one in demo.json("diagnose", "demo")["findings"]]
+
+
 def test_the_engine_itself_is_more_lenient_than_the_gateway(demo: Home) -> None:
     engine = demo.service("demo").address
     words = ("--model", "stoker-demo", "--key-file", str(demo.paths.engine_key_file), "--probe", "identity", "--json")

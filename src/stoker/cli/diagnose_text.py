@@ -68,7 +68,8 @@ def _table(values: dict[str, Scalar]) -> str:
 def _lines(evidence: tuple[LogLine, ...], times: int = 1) -> list[str]:
     lines = [f"   {one.line:>6}  {printable(one.text)}" for one in evidence]
     if lines and times > len(lines):
-        lines.append(f"     and {times - len(lines)} more times")
+        more = times - len(lines)
+        lines.append(f"     and {more} more {'time' if more == 1 else 'times'}")
     return [click.style(line, dim=True) for line in lines]
 
 

@@ -11,7 +11,7 @@ import click
 
 from stoker import __version__
 from stoker.cli import verbs
-from stoker.errors import StokerError, WrongUse
+from stoker.errors import BY_EXIT_CODE, StokerError, WrongUse
 
 # The verbs by what one wants to do; a verb that is not named here comes under the last heading.
 MAP = {
@@ -88,7 +88,12 @@ def stoker(verbose: bool) -> None:
 def main() -> None:
     """Runs the command line; an error becomes a sentence on standard error and an exit code."""
     try:
-        stoker(prog_name="stoker")
+        sys.exit(stoker.main(prog_name="stoker", standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as problem:  # a group alone: what it can do was asked for
+        problem.show(sys.stdout)
+    except click.Abort:
+        click.echo("stoker: it was broken off", err=True)
+        sys.exit(1)
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -97,7 +102,7 @@ def main() -> None:
             import traceback  # seldom wanted, and as long to load as a verb
 
             traceback.print_exc()
-        known = problem if isinstance(problem, StokerError) else _unforeseen(problem)
+        known = _in_our_words(problem)
         if "--json" in sys.argv:
             _say_fault(known)
         click.echo(f"stoker: {known}", err=True)
@@ -110,6 +115,22 @@ def _say_fault(problem: StokerError) -> None:
     from stoker.flows.client import fault_of
 
     say_json({"fault": fault_of(problem)})
+
+
+def _in_our_words(problem: Exception) -> StokerError:
+    if isinstance(problem, StokerError):
+        return problem
+    return _misused(problem) if isinstance(problem, click.ClickException) else _unforeseen(problem)
+
+
+def _misused(problem: click.ClickException) -> StokerError:
+    """Returns what click says of the words on the command line, with how the verb is used."""
+    said, context = " ".join(problem.format_message().split()), getattr(problem, "ctx", None)
+    what = (said[:1].lower() + said[1:]).rstrip(".")
+    if context is None:
+        return BY_EXIT_CODE.get(problem.exit_code, StokerError)(what)
+    usage = " ".join(context.get_usage().removeprefix("Usage: ").split())
+    return WrongUse(what, next_step=f"{usage}; `{context.command_path} --help` explains it")
 
 
 def _unforeseen(problem: Exception) -> StokerError:

@@ -22,7 +22,8 @@ CAPACITY_HEADINGS = (
     "busy",
 )
 LEAST_SHARE = 0.005
-GIGA = 1e9
+GIGA, MEGA = 1e9, 1e6
+SMALL_BYTES = 0.1 * GIGA  # less is said in MB, or its parts would all be 0.00
 
 
 def rows_text(view: RowsView) -> str:
@@ -43,6 +44,10 @@ def speed_text(view: SpeedView) -> str:
     """Returns what is predicted of a model: limit, expected rate, a measured one beside them, drafting and people."""
     stored = f", {view.quantisation}" if view.quantisation else ""
     lines = [f"{click.style(view.model, bold=True)}{stored}, {view.engine} on {view.machine}: predicted, not measured", ""]
+    if view.machine_note:
+        lines += wrapped(f"note      {view.machine_note}", "", "          ")
+    if view.bandwidth_source:
+        lines.append(f"memory    {view.bandwidth_bytes_per_s / GIGA:g} GB/s: {view.bandwidth_source}")
     lines += _limit(view)
     if view.expected is None:
         lines += wrapped(f"expected  unknown: {view.why}", "", "          ")
@@ -63,8 +68,9 @@ def speed_text(view: SpeedView) -> str:
 
 def _limit(view: SpeedView) -> list[str]:
     read = sum(part.read_bytes for part in view.reads)
+    unit, size = ("GB", GIGA) if read > SMALL_BYTES else ("MB", MEGA)
     parts = ", ".join(
-        f"{part.name} {part.read_bytes / GIGA:.2f}" for part in view.reads if part.read_bytes > LEAST_SHARE * read
+        f"{part.name} {part.read_bytes / size:.2f}" for part in view.reads if part.read_bytes > LEAST_SHARE * read
     )
     guess = (
         ["note      the model's shape or its quantisation is not known: taken as usual for its size"]
@@ -72,7 +78,7 @@ def _limit(view: SpeedView) -> list[str]:
         else []
     )
     bandwidth = f"{view.bandwidth_bytes_per_s / GIGA:g} GB/s"
-    said = f"limit     {say_rate(view.limit_tok_s)} tok/s: each step reads {read / GIGA:.2f} GB at {bandwidth}"
+    said = f"limit     {say_rate(view.limit_tok_s)} tok/s: each step reads {read / size:.2f} {unit} at {bandwidth}"
     return [*guess, *wrapped(f"{said} ({parts})", "", "          ")]
 
 

@@ -114,6 +114,9 @@ def status_text(view: StatusView) -> str:
         ]
     else:
         lines = ["The daemon is not running; `stoker up` starts it.", ""]
+    if view.config_fault:
+        said = f"stoker.toml cannot be used as it is now, and what it said before stands: {view.config_fault}"
+        lines += [click.style(said, fg="yellow"), "  next: mend it; `stoker plan` says it with the next step", ""]
     if view.services:
         lines.append(table(HEADINGS, [_row(service) for service in view.services]))
     else:

@@ -11,6 +11,7 @@ from stoker.diagnose.scan import Hit
 EVIDENCE = 3  # lines kept of one sign
 FAULTS = 30  # of the first lines that look like a fault, and as many of the last
 SAME_START_LINES = 200  # one start says more than once that it begins
+MARKS = frozenset({"launch", "probes begin", "probes end"})
 # In a traceback: whose call raised it, and the code of it; what it raised stands below.
 FRAME = re.compile(r'^\W*(?:\([^)]*\)\s*)?(?:(?:ERROR|INFO)\s[\d-]+ [\d:]+ \[[^\]]*\])?\s*(?:File "|raise |Traceback \()')
 
@@ -34,7 +35,7 @@ class Start:
         """Takes one hit; where there is enough of its kind it is only counted."""
         kind, name = hit.sign.kind, hit.sign.name
         if kind == "rule":
-            self.times[name] += 1
+            self.times[name] += self.last_line.get(name) != hit.line  # two signs of one rule may be in the same line
             self.last_line[name] = hit.line
             kept = self.rules.setdefault(name, [])
             if len(kept) < EVIDENCE and hit.line not in {one.line for one in kept}:
@@ -59,25 +60,46 @@ class Start:
 
 
 class Heard:
-    """All starts of one log, of which the last two are kept."""
+    """All starts of one log, of which the last two are kept; `provoked`: the rules that our own probes bring about."""
 
-    def __init__(self) -> None:
+    def __init__(self, provoked: frozenset[str]) -> None:
+        self._provoked = provoked
         self.starts = 0
         self.last = Start(1)
         self.before: Start | None = None
         self._said_line = 0  # where the last start said last that it begins
+        self._aside: list[Hit] | None = None  # while Stoker's own probes ask: what sounds like a fault
         self._is_marked = False  # whether Stoker wrote between the launches; what else begins is a part of one then
 
     def add(self, hits: Iterable[Hit]) -> None:
         """Takes the hits of one block, in the order of their lines."""
         for hit in hits:
-            if hit.sign.kind == "launch":
-                self._is_marked = True
-                self._next(hit.line)
-                self.starts += 1
+            if hit.sign.kind in MARKS:
+                self._take_mark(hit)
+            elif self._aside is not None and self._may_be_provoked(hit):
+                self._aside.append(hit)
+                continue
             elif hit.sign.kind == "start" and not self._is_marked:
                 self._begin(hit)
             self.last.add(hit)
+
+    def _may_be_provoked(self, hit: Hit) -> bool:
+        return hit.sign.kind == "fault" or (hit.sign.kind == "rule" and hit.sign.name in self._provoked)
+
+    def _take_mark(self, hit: Hit) -> None:
+        """What probes provoked is dropped once the engine is known to have outlived it; else it counts like the rest."""
+        if hit.sign.kind != "probes end":
+            self._count_provoked()
+        self._aside = [] if hit.sign.kind == "probes begin" else None
+        if hit.sign.kind == "launch":
+            self._is_marked = True
+            self._next(hit.line)
+            self.starts += 1
+
+    def _count_provoked(self) -> None:
+        for hit in self._aside or ():
+            self.last.add(hit)
+        self._aside = None
 
     def _begin(self, hit: Hit) -> None:
         is_new = not self.starts or hit.line - self._said_line > SAME_START_LINES or self.last.ready_line or self._died()
@@ -100,6 +122,7 @@ class Heard:
 
         `has_ended`: the last is known to have, whatever it said.
         """
+        self._count_provoked()
         if has_ended or self.last.has_fault() or self.before is None or self.last.ready_line is not None:
             return self.last
         return self.before

@@ -10,7 +10,7 @@ from stoker.diagnose.scan import Sign, make_sign
 from stoker.engines import find, names
 from stoker.errors import StokerError
 from stoker.records import Rule
-from stoker.supervise.logs import LAUNCH
+from stoker.supervise.logs import LAUNCH, PROBES_BEGIN, PROBES_END
 
 # Words that no other program says; the signs of its stages tell an engine better, but one that died at once said none.
 SPEAKERS = {
@@ -58,8 +58,13 @@ def all_signs(rules: Iterable[Rule]) -> list[Sign]:
     """Returns everything to look for, with the signs of these rules."""
     told = [_of_rule(rule, sign) for rule in rules for sign in rule.signs]
     clues = [make_sign("clue", name, pattern) for name, pattern in CLUES.items()]
-    launch = make_sign("launch", "stoker", LAUNCH.pattern)
-    return [*told, *clues, launch, *engine_signs(), *(make_sign("fault", str(rank), one) for rank, one in enumerate(FAULTS))]
+    marks = [make_sign("launch", "stoker", LAUNCH.pattern), *_of_probes()]
+    return [*told, *clues, *marks, *engine_signs(), *(make_sign("fault", str(rank), one) for rank, one in enumerate(FAULTS))]
+
+
+def _of_probes() -> Iterable[Sign]:
+    yield make_sign("probes begin", "stoker", f"^{re.escape(PROBES_BEGIN)}$")
+    yield make_sign("probes end", "stoker", f"^{re.escape(PROBES_END)}$")
 
 
 def _of_rule(rule: Rule, sign: str) -> Sign:

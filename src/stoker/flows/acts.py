@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from stoker.config import DEMO, Config, Paths, read_config
-from stoker.errors import Refused, WrongUse
+from stoker.config import Config, Paths, read_config
+from stoker.errors import Refused, WrongUse, service_hint
 from stoker.flows.client import Daemon, read_daemon
 from stoker.flows.fixing import Fix, await_written, begin_fix, propose_fix
-from stoker.flows.planning import find_wish, make_plan
+from stoker.flows.planning import find_wish, make_plan, served_names
 from stoker.flows.running import read_claims
 from stoker.flows.status import read_status
 from stoker.flows.switch import check_switched, follow_switch
@@ -130,9 +130,10 @@ def _plan(paths: Paths, service: str) -> tuple[Wish, Plan]:
 
 
 def _check_known(service: str, config: Config) -> None:
-    known = sorted({*config.services, DEMO})
+    known = served_names(config)
     if service not in known:
-        raise WrongUse(f"there is no service called `{service}`", next_step=f"services of stoker.toml: {', '.join(known)}")
+        hint = service_hint(service, known, f"services of stoker.toml: {', '.join(known)}")
+        raise WrongUse(f"there is no service called `{service}`", next_step=hint)
 
 
 def _others(paths: Paths, service: str) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ import time
 import msgspec
 
 from stoker.config import SERVICE_NAME, Paths
-from stoker.errors import NotReadyInTime, StokerError, WrongUse
+from stoker.errors import NotReadyInTime, StokerError, WrongUse, service_hint
 from stoker.flows.client import Daemon, find_daemon
+from stoker.flows.logs import saved_models
 from stoker.records.alerting import AlertRule
 from stoker.records.watching import Acted, Alert, HistoryRow, HistoryView, Silence, WatchPoint, WatchView
 from stoker.store.timelines import read_starts
@@ -76,10 +77,11 @@ def read_history(paths: Paths, service: str | None, span_s: float) -> HistoryVie
     """Returns the past of a service, or of the machine (None), with its alerts; raises WrongUse where nothing is kept."""
     view = look_back(paths, service, span_s)
     if not view.rows and not view.alerts:
+        otherwise = "`stoker status` lists the services; a longer --since may reach further"
         raise WrongUse(
             f"nothing is kept of `{service}` since then",
             why="a daemon that runs keeps a point a minute of each service that is READY",
-            next_step="`stoker status` lists the services; a longer --since may reach further",
+            next_step=service_hint(service or MACHINE, saved_models(paths), otherwise, "stoker history"),
         )
     return view
 

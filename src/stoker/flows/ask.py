@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
-from stoker.errors import Refused, StokerError
+from stoker.errors import Refused, StokerError, WrongUse, model_hint
 from stoker.flows.client import Daemon
 from stoker.records import State
 
@@ -23,9 +23,10 @@ class Piece(NamedTuple):
 
 def choose_model(daemon: Daemon, wanted: str | None) -> str:
     """Returns the model to ask: the one named, or the only one that is READY."""
-    if wanted is not None:
-        return wanted
     services = daemon.status().services
+    if wanted is not None:
+        _check_no_service(daemon, wanted, {one.name: one.model for one in services})
+        return wanted
     ready = [service.model for service in services if service.state is State.READY]
     if len(ready) == 1:
         return ready[0]
@@ -35,6 +36,14 @@ def choose_model(daemon: Daemon, wanted: str | None) -> str:
         why=f"models here: {states}",
         next_step="" if ready else "`stoker up` starts one",
     )
+
+
+def _check_no_service(daemon: Daemon, wanted: str, models: Mapping[str, str | None]) -> None:
+    """Raises WrongUse for a service's name that is no model's; of every other name the gateway judges."""
+    if wanted in models and wanted not in {one.name for one in daemon.models()}:
+        raise WrongUse(
+            f"there is no model called `{wanted}`", next_step=model_hint(wanted, models, "", "stoker ask --model")
+        )
 
 
 def ask(

@@ -287,7 +287,11 @@ def _refusal(status: int, raw: bytes) -> StokerError:
             fault = msgspec.convert(answer["fault"], Fault)
             kind = BY_EXIT_CODE.get(fault.exit_code, StokerError)
             return kind(fault.what, why=fault.why, next_step=fault.next_step, rule=fault.rule)
-        return StokerError(answer["error"]["message"], why=f"HTTP {status}")
+        message = answer["error"]["message"]
+        code = answer["error"].get("code")
+        next_step = "name one of these, or `stoker up` serves another" if code == "model_not_found" else ""
+        why = f"the gateway answered HTTP {status}{f', {code}' if code else ''}"
+        return StokerError(message, why=why, next_step=next_step)
     except (msgspec.MsgspecError, KeyError, TypeError):
         return StokerError(f"the daemon answered HTTP {status}", why=raw[:300].decode(errors="replace"))
 

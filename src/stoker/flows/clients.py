@@ -14,7 +14,7 @@ from stoker.clients.judge import judge
 from stoker.clients.mcp_entries import ENTRIES, render_entry
 from stoker.clients.situation import facts_of, find_model, local_ports
 from stoker.config import Paths, find_paths
-from stoker.errors import Refused, StokerError, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse, model_hint
 from stoker.flows.client_files import find_file, is_open, is_trusted
 from stoker.flows.client_mending import Mended, mend_servers
 from stoker.flows.gateway_here import engine_facts, read_gateway, read_ports
@@ -78,6 +78,10 @@ def _choose_model(gateway: GatewayHere, wanted: str | None) -> ServedModel:
     """The model named, or the only one that is READY, or the only one there is."""
     models = gateway.models or ()
     if wanted is not None:
+        by_service = {one.service: one.name for one in reversed(models)}
+        if wanted in by_service and wanted not in by_service.values():
+            hint = model_hint(wanted, by_service, "", "--model")
+            raise WrongUse(f"there is no model called `{wanted}`", next_step=hint)
         return next((one for one in models if one.name == wanted), ServedModel(wanted, ""))
     ready = [one for one in models if one.is_ready] or list(models)
     if len(ready) == 1:

@@ -46,6 +46,7 @@ from stoker.records.dashboard import Shown
 from stoker.records.looking import MatrixView, PlansView, ProveWish, ProvingView
 from stoker.store.services import ServiceStore
 from stoker.store.verifications import VerificationStore, read_passed, read_verifications
+from stoker.supervise.logs import PROBES_END, mark_probes
 from stoker.supervise.service import ServiceOwner
 from stoker.supervise.supervisor import Supervisor
 
@@ -72,7 +73,7 @@ class Control:
         self.boxes = boxes
         self.ranks = ranks
         self.agents = Agents(paths)
-        self.proving = Proving(paths, verifications)
+        self.proving = Proving(paths, self._keep_verification)
         self.fixes = FixTrials(paths, supervisor, self.switch)
         self.looking = Looking(paths, lambda name: supervisor.find(name).plan)
         self._begun = clock_s()
@@ -97,6 +98,7 @@ class Control:
             idle=self._idle.look(),
             run=self._idle.read_run(),
             doors=self._menu.views(),
+            config_fault=self._menu.fault,
         )
 
     async def show(self) -> Shown:
@@ -199,7 +201,7 @@ class Control:
 
         Of several the last that passed its gate: one from before there was a gate, or without one, comes after those.
         """
-        former = self._former(self._supervisor.find(name))
+        former = self._former(self._supervisor.find(name, "stoker rollback"))
         if former is None:
             raise Refused(
                 f"{name} was never READY by another plan than this one", next_step=f"`stoker plan {name}` shows it"
@@ -292,8 +294,14 @@ class Control:
                 f"this is no verification of {name} that a person asked for",
                 why=f"it is of {kept.service}, for {kept.occasion}",
             )
-        self._verifications.write(kept)
+        self._keep_verification(kept)
         return kept
+
+    def _keep_verification(self, kept: KeptVerification) -> None:
+        """Keeps it, and says in the engine's log that it outlived what it was asked."""
+        if self._supervisor.find(kept.service).service.state is State.READY:
+            mark_probes(self._paths.engine_log(kept.service), PROBES_END)
+        self._verifications.write(kept)
 
     async def wait(self, name: str, seen: State, limit_s: float) -> ServiceView:
         """Returns the service once it is in another state than the one seen, or as it is when the limit is over."""
@@ -305,4 +313,4 @@ class Control:
 
     def tail(self, name: str, count: int) -> list[str]:
         """Returns the last lines that a service's engine printed."""
-        return self._supervisor.find(name).tail(count)
+        return self._supervisor.find(name, "stoker logs").tail(count)

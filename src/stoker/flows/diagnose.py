@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from stoker.diagnose.judge import find_suspects, tell_causes, tell_noise, tell_u
 from stoker.diagnose.scan import Scanner
 from stoker.diagnose.signs import all_signs
 from stoker.engines import engine_of_image
-from stoker.errors import StokerError, WrongUse
+from stoker.errors import StokerError, WrongUse, service_hint
 from stoker.facts.machine.boxes import THIS, read_box
 from stoker.flows.logs import find_log
 from stoker.flows.reading import read_text
@@ -63,9 +63,12 @@ class Known(msgspec.Struct):
     has_ended: bool = False  # the last start in the log, whatever it said
 
 
-def diagnose_log(name: str, context: str | None) -> Diagnosis:
-    """Returns what a log file says, `-` for standard input; raises WrongUse where it cannot be read."""
-    with open_log(name) as source:
+def diagnose_log(name: str, context: str | None, models: Mapping[str, str | None] | None = None) -> Diagnosis:
+    """Returns what a log file says, `-` for standard input; raises WrongUse where it cannot be read.
+
+    `models` are the services that a person may have meant, with their models.
+    """
+    with open_log(name, models or {}) as source:
         return diagnose_source(source, name, read_context(context))
 
 
@@ -95,7 +98,7 @@ def is_service(paths: Paths, name: str) -> bool:
 
 
 @contextmanager
-def open_log(name: str) -> Iterator[Source]:
+def open_log(name: str, models: Mapping[str, str | None]) -> Iterator[Source]:
     """Opens a file, a pipe or standard input."""
     if name == STANDARD_INPUT:
         yield sys.stdin.buffer
@@ -106,7 +109,9 @@ def open_log(name: str) -> Iterator[Source]:
         raise WrongUse(
             f"{name} is neither a service with a log here nor a file that can be read",
             why=getattr(problem, "strerror", None) or str(problem),
-            next_step="`stoker status` names the services; `-` reads what is piped in",
+            next_step=service_hint(
+                name, models, "`stoker status` names the services; `-` reads what is piped in", "stoker diagnose"
+            ),
         ) from problem
     with opened:
         if stat.S_ISCHR(os.fstat(opened.fileno()).st_mode) and name != os.devnull:
@@ -143,7 +148,7 @@ def _read_box(file: str) -> Facts | None:
 def diagnose_source(source: Source, name: str, known: Known) -> Diagnosis:
     """Returns what a log says, read to its end."""
     rules = load_rules()
-    heard, ending, lines = Heard(), Ending(), 0
+    heard, ending, lines = Heard(frozenset(rule.id for rule in rules if rule.is_provoked)), Ending(), 0
     scanner = Scanner(all_signs(rules))
     for block in read_blocks(source):
         heard.add(scanner.scan(block))

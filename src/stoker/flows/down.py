@@ -10,7 +10,7 @@ import msgspec
 
 from stoker.box import clock_s
 from stoker.config import LimitsConfig, Paths
-from stoker.errors import NotReadyInTime, Refused, StokerError, WrongUse
+from stoker.errors import NotReadyInTime, Refused, StokerError, WrongUse, service_hint
 from stoker.flows.client import Daemon
 from stoker.flows.ownership import instance_of, own_state, read_owner
 from stoker.records import RESTING, Service, ServiceView, State
@@ -121,15 +121,16 @@ def _save_stopped(paths: Paths, service: str | None) -> None:
     if not paths.database.exists():
         return
     store = ServiceStore(paths.database)
-    names = [saved.plan.service for saved in store.read_all()]
+    models: dict[str, str | None] = {saved.plan.service: saved.plan.model for saved in store.read_all()}
     for saved in store.read_all():
         if service in (None, saved.plan.service):
             stopped = Service(State.STOPPED, clock_s(), "you asked for it", launch=saved.service.launch)
             store.write(msgspec.structs.replace(saved, service=stopped, handle=None))
     store.close()
     _forget_switch(paths, service)
-    if service is not None and service not in names:
-        raise WrongUse(f"there is no service called `{service}`", next_step=f"services here: {', '.join(names) or 'none'}")
+    if service is not None and service not in models:
+        hint = service_hint(service, models, f"services here: {', '.join(models) or 'none'}", "stoker down")
+        raise WrongUse(f"there is no service called `{service}`", next_step=hint)
 
 
 def _forget_switch(paths: Paths, service: str | None) -> None:

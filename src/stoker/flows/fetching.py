@@ -100,8 +100,9 @@ def _find_service(model: str | None, service: str | None, config: Config) -> Wis
     if name in config.services:
         return config.services[name]
     if service is not None or "/" not in name:
-        known = ", ".join(sorted(config.services)) or "none yet"
-        raise WrongUse(f"there is no service called `{name}`", next_step=f"name a hub repository `org/name`, or: {known}")
+        known = ", ".join(sorted(config.services))
+        or_service = f", or a service of stoker.toml: {known}" if known else ""
+        raise WrongUse(f"there is no service called `{name}`", next_step=f"name a hub repository `org/name`{or_service}")
     return None
 
 

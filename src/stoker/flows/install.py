@@ -22,8 +22,11 @@ import shutil
 import sys
 from pathlib import Path
 
+import msgspec
+
 from stoker.config import DEMO, Config, LimitsConfig, Paths, find_paths, read_config
-from stoker.errors import Refused, WrongUse
+from stoker.errors import Refused, WrongUse, service_hint
+from stoker.flows.planning import served_names
 from stoker.launch.names import check_path, check_user, sudoers_file_name, unit_name
 from stoker.launch.sudoers import SYSTEM_PATH, render_sudoers
 from stoker.launch.unit import render_unit
@@ -60,13 +63,18 @@ class Installed(Record, frozen=True):
 def show_install(
     service: str, user: str | None, unit_folder: str = UNIT_FOLDER, caller: Caller | None = None
 ) -> InstallView:
-    """Returns the files and commands for one service; raises WrongUse or Refused where they could not work."""
-    return view_of(plan_install(service, user, unit_folder, caller or Caller(os.getuid(), dict(os.environ))))
+    """Returns the files and commands for one service, also for a caller who is root, and why that is refused.
+
+    Raises WrongUse or Refused where they could not work.
+    """
+    caller = caller or Caller(os.getuid(), dict(os.environ))
+    view = view_of(plan_install(service, user, unit_folder, caller, shows_root=True))
+    return msgspec.structs.replace(view, refused=str(_no_root())) if user is None and caller.uid == 0 else view
 
 
-def plan_install(service: str, user: str | None, unit_folder: str, caller: Caller) -> Installed:
+def plan_install(service: str, user: str | None, unit_folder: str, caller: Caller, *, shows_root: bool = False) -> Installed:
     """Returns what decides the files; raises WrongUse or Refused where they could not work."""
-    owner = find_user(user, caller)
+    owner = pwd.getpwuid(0) if shows_root and user is None and caller.uid == 0 else find_user(user, caller)
     paths = _paths_of(owner, caller)
     config = read_config(paths.config)
     _check_known(service, config)
@@ -100,13 +108,17 @@ def find_user(name: str | None, caller: Caller) -> pwd.struct_passwd:
     except KeyError as problem:
         raise WrongUse(f"there is no user {name or caller.uid} on this machine") from problem
     if owner.pw_uid == 0:
-        raise Refused(
-            "Stoker should not run as root",
-            why="an engine runs what a model's files bring along, and root needs no sudoers lines",
-            next_step="name the user who owns the models: --user NAME",
-        )
+        raise _no_root()
     check_user(owner.pw_name)
     return owner
+
+
+def _no_root() -> Refused:
+    return Refused(
+        "Stoker should not run as root",
+        why="an engine runs what a model's files bring along, and root needs no sudoers lines",
+        next_step="name the user who owns the models: --user NAME",
+    )
 
 
 def _paths_of(owner: pwd.struct_passwd, caller: Caller) -> Paths:
@@ -119,11 +131,11 @@ def _paths_of(owner: pwd.struct_passwd, caller: Caller) -> Paths:
 def _check_known(service: str, config: Config) -> None:
     unit_name(service)
     if service not in config.services and service != DEMO:
-        known = ", ".join(sorted({*config.services, DEMO}))
+        known = served_names(config)
         raise WrongUse(
             f"there is no service called `{service}` in {config.source or 'stoker.toml'}",
             why="a unit starts a service by its name, so that what it serves is decided in one place",
-            next_step=f"add [service.{service}], or name one of: {known}",
+            next_step=service_hint(service, known, f"add [service.{service}], or name one of: {', '.join(known)}"),
         )
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stoker.config import SERVICE_NAME, Paths
-from stoker.errors import WrongUse
+from stoker.errors import WrongUse, service_hint
 from stoker.records.diagnosis import LogTail
+from stoker.store.services import read_saved
 
 TAIL_BYTES = 512 * 1024
 POLL_S = 0.1
@@ -25,8 +26,23 @@ def find_log(paths: Paths, name: str | None) -> Path:
     if not logs:
         raise WrongUse("there are no logs yet", why="no engine has been started here", next_step="`stoker up` starts one")
     if name is None or SERVICE_NAME.fullmatch(name) is None or name not in logs:
-        raise WrongUse(f"there is no log of a service called `{name}`", next_step=f"logs here: {', '.join(logs)}")
+        hint = service_hint(name or "", saved_models(paths), f"logs here: {', '.join(logs)}", "stoker logs")
+        raise WrongUse(f"there is no log of a service called `{name}`", next_step=hint)
     return logs[name]
+
+
+def saved_models(paths: Paths) -> dict[str, str | None]:
+    """Returns the services that ever ran here, each with the model that its clients ask for."""
+    return {one.plan.service: one.plan.model for one in read_saved(paths.database)}
+
+
+def choose_kept(paths: Paths) -> str:
+    """Returns the only service that ever ran here; raises WrongUse with the names where there are several, or none."""
+    known = saved_models(paths)
+    if len(known) == 1:
+        return next(iter(known))
+    hint = f"services here: {', '.join(known)}" if known else "`stoker up` starts one"
+    raise WrongUse("name the service" if known else "no service ran here yet", next_step=hint)
 
 
 def is_noise(line: str) -> bool:

@@ -25,6 +25,7 @@ class Menu:
     def __init__(self, file: Path, config: Config) -> None:
         self._file = file
         self._stamp: Stamp | None = None
+        self.fault: str | None = None  # why the file as it is now cannot be used
         self._take(config)
 
     def _take(self, config: Config) -> None:
@@ -48,7 +49,9 @@ class Menu:
         self._stamp = stamp
         try:
             self._take(await asyncio.to_thread(_read, self._file))
+            self.fault = None
         except StokerError as problem:
+            self.fault = problem.what
             logger.warning("what stoker.toml said before stands for the gateway: %s", str(problem).replace("\n  ", "; "))
 
     def wish(self, service: str) -> Wish | None:

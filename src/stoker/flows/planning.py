@@ -9,14 +9,16 @@ import msgspec
 
 from stoker.box import LocalBox
 from stoker.config import DEMO, Config, demo_model, find_paths, is_hub_name, with_whole_paths
+from stoker.door_tables import model_of
 from stoker.engines import Engine, find, image_parts, version_in_tag
-from stoker.errors import Refused, StokerError, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse, service_hint
 from stoker.facts.engine.catalogs import find_catalog
 from stoker.facts.engine.help import read_engine_flags, read_image_flags
 from stoker.facts.engine.image import entry_words, find_image
 from stoker.facts.engine.venv import read_venv
 from stoker.facts.machine.boxes import THIS, read_box
 from stoker.facts.machine.read import read_package_version
+from stoker.facts.model.gguf_model import find_gguf_draft
 from stoker.facts.model.read import read_model
 from stoker.flows.naming import check_names
 from stoker.plan.choose import with_id
@@ -40,6 +42,12 @@ def demo_wish() -> Wish:
     return Wish(name=DEMO, model=str(demo_model()), served_name=DEMO_MODEL, reasoning="off")
 
 
+def served_names(config: Config) -> dict[str, str | None]:
+    """Returns the services that a command may name, the demo among them, each with the model that clients ask for."""
+    wishes = {DEMO: demo_wish(), **config.services}
+    return {name: model_of(wishes[name]) for name in sorted(wishes)}
+
+
 def find_wish(target: str | None, config: Config) -> Wish:
     """Returns the wish that a word on the command line stands for: nothing (the demo), a service, a path or a hub name."""
     if target is None or (target == DEMO and DEMO not in config.services):
@@ -48,10 +56,10 @@ def find_wish(target: str | None, config: Config) -> Wish:
         return config.services[target]
     path = Path(target)
     if not path.exists() and "/" not in target and path.suffix != ".gguf":
-        known = ", ".join(sorted({*config.services, DEMO}))
+        otherwise = f"name a service ({', '.join(served_names(config))}), a GGUF file, or a folder that holds a model"
         raise WrongUse(
             f"there is no service called `{target}` and no file of that name",
-            next_step=f"name a service ({known}), a GGUF file, or a folder that holds a model",
+            next_step=service_hint(target, served_names(config), otherwise),
         )
     stem = path.stem if path.suffix == ".gguf" else path.resolve().name
     return Wish(name=name_for(stem), model=target if is_hub_name(target, Path.cwd()) else str(path.absolute()))
@@ -227,8 +235,17 @@ def _read_draft(wish: Wish) -> Model | None:
         return None
     if wish.draft:
         return read_model(Path(wish.draft))
+    if beside := draft_beside(wish):
+        return read_model(beside)
     own = wish.speculation == "draft" and Path(wish.model) == demo_model()
     return read_model(demo_model(draft=True)) if own else None
+
+
+def draft_beside(wish: Wish) -> Path | None:
+    """Returns the draft model that lies in the folder of a wish's model; None where the wish says another way."""
+    folder = Path(wish.model)
+    may_draft = wish.draft is None and wish.speculation in ("auto", "draft")
+    return find_gguf_draft(folder) if may_draft and folder.is_dir() else None
 
 
 def _check_server(wish: Wish) -> None:

@@ -10,12 +10,13 @@ import msgspec
 
 from stoker.config import DEMO, Config, find_paths, is_hub_name
 from stoker.engines import names
-from stoker.errors import WrongUse
+from stoker.errors import WrongUse, service_hint
 from stoker.facts.machine.boxes import THIS, read_box
+from stoker.facts.machine.memory_rate import measure_memory_rate
 from stoker.facts.model.hub import find_snapshot
 from stoker.facts.model.read import read_model
 from stoker.flows.plain_rates import find_plain_rate
-from stoker.flows.planning import find_wish
+from stoker.flows.planning import find_wish, served_names
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.speed.capacity import Habits
 from stoker.plan.speed.catalog import find_shape
@@ -23,7 +24,7 @@ from stoker.plan.speed.curve import rates_from_mean
 from stoker.plan.speed.from_model import served_of
 from stoker.plan.speed.layout import plan_layout, read_quantisation
 from stoker.plan.speed.links import costs_of
-from stoker.plan.speed.memory import MemoryOf, known_memory, memory_of
+from stoker.plan.speed.memory import GIGA, MemoryOf, known_memory, memory_of
 from stoker.plan.speed.outlook import Question, predict_speed
 from stoker.plan.speed.prediction import load_fit
 from stoker.plan.speed.speculation import Drafting, expected_length, usual_rates
@@ -32,7 +33,7 @@ from stoker.plan.speed.ways import load_of
 from stoker.plan.speed.work import Served
 from stoker.plan.spread.sizes import ways_of
 from stoker.plan.spread.worth import kind_of, with_speeds
-from stoker.records import Record, RowsView, SpeedView
+from stoker.records import Machine, Record, RowsView, SpeedView
 from stoker.records.speed import LinkKind, WayView
 
 STDIN, GGUF = "-", "gguf"
@@ -84,7 +85,7 @@ def _read_text(path: str) -> str:
 def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
     """Returns what is predicted for a model; raises WrongUse where nobody knows it, or what was asked contradicts itself."""
     served, name, quantisation, has_files = _find_served(target, config, asking)
-    machine, memory = _find_memory(asking, has_files)
+    machine, memory, note = _find_memory(asking, has_files)
     habits = _habits(asking)
     measured, run_id = _measured(target, config, asking)
     question = Question(
@@ -92,6 +93,7 @@ def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
         method=asking.method, rates=_rates(asking), habits=habits, drafted=_drafted(asking),
     )  # fmt: skip
     view = predict_speed(question, name, quantisation, machine, memory, load_fit())
+    view = msgspec.structs.replace(view, machine_note=note)
     if asking.boxes > 1 and memory.fitted:
         view = msgspec.structs.replace(view, ways=_ways(served, asking))
     if view.measured is None or run_id is None:
@@ -123,7 +125,7 @@ def _find_served(target: str, config: Config, asking: Asking) -> tuple[Served, s
     if asking.engine is not None and asking.engine not in names():
         raise WrongUse(f"there is no engine called `{asking.engine}`", next_step=f"choose one of {', '.join(names())}")
     if not _is_here(target, config):
-        return (*_by_name(target, asking), False)
+        return (*_by_name(target, config, asking), False)
     wish = find_wish(target, config)
     if not wish.model:
         raise WrongUse(f"{target} runs a command, and nothing tells which model it serves", next_step="name the model")
@@ -143,36 +145,53 @@ def _is_here(target: str, config: Config) -> bool:
     return is_hub_name(target, Path.cwd()) and find_snapshot(target, os.environ) is not None
 
 
-def _by_name(name: str, asking: Asking) -> tuple[Served, str, str]:
+def _by_name(name: str, config: Config, asking: Asking) -> tuple[Served, str, str]:
+    if name.startswith(("/", "./", "../", "~")) or name.endswith(f".{GGUF}"):
+        stem = Path(name).name.removesuffix(f".{GGUF}")
+        by_name = f"; `stoker predict {stem}` goes by the name alone" if find_shape(stem) else ""
+        raise WrongUse(f"there is no file {name}", next_step=f"name one that is here{by_name}")
     shape = find_shape(name)
     if shape is None:
+        otherwise = "name a folder or GGUF file, or write its size into the name, such as mine-27b or mine-35b-a3b"
         raise WrongUse(
             f"{name} is no service, no file, and no model that is known by name",
             why="neither the list of published models nor a size in the name tells how much a token has to read",
-            next_step="name a folder or GGUF file, or write its size into the name, such as mine-27b or mine-35b-a3b",
+            next_step=service_hint(name, served_names(config), otherwise, "stoker predict"),
         )
-    quantisation = asking.quantisation or (name if read_quantisation(name) else "")
+    said = asking.quantisation or (name if read_quantisation(name) else "")
     engine = asking.engine or (LLAMACPP if GGUF in name.lower() else USUAL_ENGINE)
-    return Served(shape, plan_layout(shape, quantisation, engine, None), engine), name, quantisation
+    return Served(shape, plan_layout(shape, said, engine, None), engine), name, asking.quantisation or ""
 
 
-def _find_memory(asking: Asking, has_files: bool) -> tuple[str, MemoryOf]:
-    """Returns the machine and its memory: this one where the files are here and it is known, else the one of the fit."""
+def _find_memory(asking: Asking, has_files: bool) -> tuple[str, MemoryOf, str]:
+    """Returns the machine, its memory and what to say of it: this one where the files are here, else the one of the fit.
+
+    The bandwidth is what a person says, what is known of the GPU, or what is measured of the processor.
+    """
     machine = read_box(asking.box)
     memory = memory_of(machine)
     name = machine.gpus[0].name if machine.gpus else "a machine without a GPU"
-    if memory is None and asking.box == THIS and not has_files and asking.bandwidth_gb_s is None:
-        memory = known_memory()[0]
-        name = memory.gpu
     if asking.bandwidth_gb_s is not None:
         fitted = memory is not None and memory.fitted
-        return name, MemoryOf(name, asking.bandwidth_gb_s, "as you said", fitted)
-    if memory is None:
-        raise WrongUse(
-            f"the memory's bandwidth of {name} is not known",
-            next_step="say it (--bandwidth 60 for 60 GB/s), or predict for another machine (--on gb10)",
-        )
-    return name, memory
+        return name, MemoryOf(name, asking.bandwidth_gb_s, "as you said", fitted), ""
+    if memory is not None:
+        return name, memory, ""
+    if asking.box == THIS and not has_files:
+        note = "its files are not here; --on names another machine, --bandwidth 60 one with 60 GB/s"
+        return known_memory()[0].gpu, known_memory()[0], f"not for this machine, since {note}"
+    return name, _measured_memory(machine, name, asking.box), ""
+
+
+def _measured_memory(machine: Machine, name: str, box: str) -> MemoryOf:
+    """Returns the memory of this machine's processor as measured; raises WrongUse where that would tell nothing."""
+    next_step = "say it (--bandwidth 60 for 60 GB/s), or predict for another machine (--on gb10)"
+    if box != THIS or machine.gpus:
+        raise WrongUse(f"the memory's bandwidth of {name} is not known", next_step=next_step)
+    rate = measure_memory_rate(machine.memory.available_bytes)
+    if rate is None:
+        why = "less than 512 MiB are free, too little to measure beside the caches"
+        raise WrongUse("the memory's bandwidth of this machine is not known", why=why, next_step=next_step)
+    return MemoryOf(name, round(rate / GIGA, 1), "measured just now, as its processor reads it")
 
 
 def _rates(asking: Asking) -> tuple[tuple[str, tuple[float, ...]], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 import msgspec
@@ -19,7 +19,8 @@ from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.run import play_probes
 from stoker.records import KeptVerification, ProbeResult, ServiceView, State, Verification
 from stoker.records.looking import MatrixView, ProbeView, ProveWish, ProvingView, VerdictCell, VerdictRow
-from stoker.store.verifications import VerificationStore, read_verifications
+from stoker.store.verifications import read_verifications
+from stoker.supervise.logs import PROBES_BEGIN, mark_probes
 
 NOT_DONE, STOPPED = "not done", "stopped"
 MOST_BUDGET_S = 3600.0
@@ -29,8 +30,8 @@ logger = logging.getLogger("stoker.daemon")
 class Proving:
     """Has at most one verification under way; it lives in the daemon's tasks and ends with them."""
 
-    def __init__(self, paths: Paths, store: VerificationStore) -> None:
-        self._paths, self._store = paths, store
+    def __init__(self, paths: Paths, keep: Callable[[KeptVerification], None]) -> None:
+        self._paths, self._write = paths, keep
         self._tasks: asyncio.TaskGroup | None = None
         self._task: asyncio.Task[None] | None = None
         self.view: ProvingView | None = None
@@ -68,6 +69,7 @@ class Proving:
     async def _play(self, service: ServiceView, probes: list[Probe], budget_s: float) -> None:
         try:
             target = await asyncio.to_thread(target_of_service, self._paths, service)
+            mark_probes(self._paths.engine_log(service.name), PROBES_BEGIN)
             found = await play_probes(target, probes, budget_s, frozenset(), _ignore, self._note)
             self._keep(service, found)
             self._end(found.verdict.value, "" if found.in_time else "the time was over before all was asked")
@@ -77,7 +79,7 @@ class Proving:
 
     def _keep(self, service: ServiceView, found: Verification) -> None:
         kept = KeptVerification(service.name, service.plan_id, service.engine, service.engine_version, "verify", (), found)
-        self._store.write(kept)
+        self._write(kept)
 
     def _note(self, probe: Probe) -> None:
         if self.view is not None:

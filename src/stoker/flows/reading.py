@@ -28,7 +28,10 @@ def read_start(path: Path, most_bytes: int) -> bytes:
             _check_ordinary(path, os.fstat(descriptor).st_mode)
             return opened.read(most_bytes)
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the path
-        raise WrongUse(f"{path} cannot be read", why=getattr(problem, "strerror", None) or str(problem)) from problem
+        why = getattr(problem, "strerror", None) or str(problem)
+        raise WrongUse(
+            f"{path} cannot be read", why=why, next_step="name a file that is here, and yours to read"
+        ) from problem
 
 
 def _check_ordinary(path: Path, mode: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stoker.config import Paths, read_config
 from stoker.engines import find as find_engine
-from stoker.errors import Refused
+from stoker.errors import Refused, service_hint
 from stoker.flows.addresses import read_key
 from stoker.flows.client import Daemon, find_daemon
 from stoker.records import Plan, ServiceView, Target
@@ -48,11 +48,17 @@ def choose_of(services: Sequence[ServiceView], name: str | None, box: str = "") 
         return found[0]
     start = f"stoker up SERVICE --on {box}" if box else "stoker up"
     states = ", ".join(f"{one.name} ({one.state})" for one in services) or "none"
+    is_known = name in {one.name for one in services}
     raise Refused(
-        f"{name} does not answer" if name else "name the service",
+        f"{name} does not answer" if is_known else f"there is no service called `{name}`" if name else "name the service",
         why=f"services {f'of {box}' if box else 'here'}: {states}",
-        next_step="" if found else f"`{start}` starts one, --url asks any other address",
+        next_step="" if found else _who_is_meant(services, name, f"`{start}` starts one, --url asks any other address"),
     )
+
+
+def _who_is_meant(services: Sequence[ServiceView], name: str | None, otherwise: str) -> str:
+    known = {one.name: one.model for one in services}
+    return otherwise if name is None or name in known else service_hint(name, known, otherwise)
 
 
 def planned(plan: Plan | None, neutral: str) -> int | None:

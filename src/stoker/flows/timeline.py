@@ -11,12 +11,13 @@ import msgspec
 from stoker.box import LocalBox
 from stoker.config import Paths
 from stoker.engines import find
-from stoker.errors import StokerError, WrongUse
+from stoker.errors import StokerError, WrongUse, service_hint
 from stoker.facts.engine.catalogs import find_catalog
 from stoker.facts.engine.flags import find_flag
 from stoker.facts.machine.read import read_machine
 from stoker.facts.machine.read_rate import measure_folder
 from stoker.facts.model.read import read_model
+from stoker.flows.logs import saved_models
 from stoker.flows.reading import read_text
 from stoker.plan.situation import Facts, machine_facts, model_facts, setting_facts
 from stoker.records import Finding, Loading, Plan, Stage, StageRow, Start, Timeline, TimelineView
@@ -43,7 +44,8 @@ def view_service(paths: Paths, service: str | None, measure: bool = False) -> Ti
             next_step="`stoker up` starts one; --log reads a file",
         )
     if service is not None and service not in known:
-        raise WrongUse(f"no start of a service called `{service}` is kept", next_step=f"kept are: {', '.join(known)}")
+        hint = service_hint(service, saved_models(paths), f"kept are: {', '.join(known)}", "stoker timeline")
+        raise WrongUse(f"no start of a service called `{service}` is kept", next_step=hint)
     last, *earlier = read_starts(paths.database, service or known[0], most=2)
     plan = _plan_of(paths, last)
     disk_bytes_per_s = _disk_rate(plan) if measure else None

@@ -10,9 +10,9 @@ import msgspec
 
 from stoker.config import DEMO, Config, demo_model
 from stoker.engines import Engine, find
-from stoker.errors import Refused, StokerError, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse, service_hint
 from stoker.facts.model.read import read_model
-from stoker.flows.planning import find_wish, make_plan
+from stoker.flows.planning import find_wish, make_plan, served_names
 from stoker.plan.command import COMMAND
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.speculation import WITH_DRAFT, head_kind
@@ -109,8 +109,9 @@ def _present_size(plan: Plan, engine: Engine, size: Size) -> float | None:
 
 def _find(service: str | None, config: Config) -> Wish:
     if service not in (None, DEMO) and service not in config.services:
-        known = ", ".join(sorted({*config.services, DEMO}))
-        raise WrongUse(f"there is no service called `{service}` in stoker.toml", next_step=f"name one of: {known}")
+        known = served_names(config)
+        hint = service_hint(str(service), known, f"name one of: {', '.join(known)}", "stoker tune")
+        raise WrongUse(f"there is no service called `{service}` in stoker.toml", next_step=hint)
     wish = find_wish(service, config)
     if wish.engine == COMMAND:
         raise WrongUse(f"{wish.name} runs a command, and nothing is known of how it drafts")

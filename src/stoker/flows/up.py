@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from stoker.config import DEMO, Config, Paths
 from stoker.errors import BY_EXIT_CODE, NotReadyInTime, Refused, StokerError, WrongUse
 from stoker.flows.client import Daemon, find_daemon
 from stoker.flows.ownership import make_state_folder, read_owner
-from stoker.records import AT_REST, MIB, ServiceView, State
+from stoker.records import AT_REST, MIB, RESTING, ServiceView, State
 from stoker.store.services import read_saved
 
 DAEMON_LIMIT_S = 20.0
@@ -38,6 +39,28 @@ def ensure_daemon(paths: Paths) -> Daemon:
             raise _did_not_start(paths.daemon_log, said_before_bytes, code)
         time.sleep(POLL_S)
     raise NotReadyInTime(f"the daemon did not answer within {DAEMON_LIMIT_S:.0f} s", next_step=f"read {paths.daemon_log}")
+
+
+@contextlib.contextmanager
+def daemon_for_wish(paths: Paths) -> Iterator[Daemon]:
+    """Gives the daemon; one that was started for this wish alone is ended again where the wish is refused."""
+    was_there = find_daemon(paths) is not None
+    daemon = ensure_daemon(paths)
+    try:
+        yield daemon
+    except StokerError:
+        if not was_there:
+            _end_unused(paths, daemon)
+        raise
+
+
+def _end_unused(paths: Paths, daemon: Daemon) -> None:
+    """Ends a daemon that has nothing to attend to; one that brought back what ran before goes on."""
+    from stoker.flows.down import stop_daemon  # only what was refused waits for it
+
+    with contextlib.suppress(StokerError):  # the refusal is what has to be told
+        if all(one.state in RESTING for one in daemon.status().services):
+            stop_daemon(paths, daemon)
 
 
 def _rotate(log: Path) -> None:

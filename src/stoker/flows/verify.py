@@ -13,6 +13,7 @@ from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.run import play_probes
 from stoker.records import KeptVerification, ProbeResult, ServiceView, Target, Verification
 from stoker.store.verifications import bound, read_verifications, read_verified
+from stoker.supervise.logs import PROBES_BEGIN, mark_probes
 
 QUICK_BUDGET_S = 60.0
 DEEP_BUDGET_S = 900.0
@@ -30,6 +31,11 @@ def choose_probes(named: Sequence[str], required: Sequence[str], deep: bool) -> 
 def verify(target: Target, probes: Sequence[Probe], required: Sequence[str], budget_s: float, note: Note) -> Verification:
     """Returns everything that was found out; `note` is told each probe's result as it comes."""
     return asyncio.run(play_probes(target, probes, budget_s, frozenset(required), note))
+
+
+def begin(paths: Paths, service: ServiceView) -> None:
+    """Says in the log of an engine of ours that what it is asked from now on may be to be refused."""
+    mark_probes(paths.engine_log(service.name), PROBES_BEGIN)
 
 
 def keep(paths: Paths, service: ServiceView, required: Sequence[str], view: Verification) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -106,11 +106,16 @@ def find_or_refuse(exchange: Exchange, directory: Directory, model: str, caller:
         refuse_denied(exchange, out_of_scope(caller, model))
         return None
     if entry is None:
-        seen = (one.model for one in directory.entries() if caller.may_ask(one.model))
-        known = ", ".join(f"`{name}`" for name in sorted(seen)) or "none yet"
-        message = f"There is no model `{model}` here, and no other answers in its place. Models: {known}."
+        message = _unknown(model, [one for one in directory.entries() if caller.may_ask(one.model)])
         refuse(exchange, 404, "model_not_found", message, param="model")
     return entry
+
+
+def _unknown(model: str, seen: Sequence[Entry]) -> str:
+    known = ", ".join(f"`{name}`" for name in sorted(one.model for one in seen)) or "none yet"
+    meant = next((one.model for one in seen if one.service == model and one.alias_of is None), None)
+    hint = f" `{meant}` is the model of service `{model}`." if meant else ""
+    return f"There is no model `{model}` here, and no other answers in its place.{hint} Models: {known}."
 
 
 def refuse_unready(exchange: Exchange, directory: Directory, entry: Entry) -> None:

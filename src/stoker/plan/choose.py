@@ -170,7 +170,8 @@ def _speculation(wish: Wish, model: Model, draft: Model | None) -> Iterator[Sett
             why="their vocabularies differ, so its tokens would mean other words",
             next_step="use a draft model of the same family",
         )
-    yield Setting("speculation_type", "draft-simple", USER)
+    asked = bool(wish.draft) or wish.speculation != "auto"
+    yield Setting("speculation_type", "draft-simple", USER if asked else f"{draft.name} lies beside the model")
     yield Setting("draft_model", draft.path, USER if wish.draft else "it came with the model")
     tokens_because = USER if wish.draft_tokens else "llama.cpp's default; `stoker tune` will find better"
     yield Setting("draft_tokens", wish.draft_tokens or DEFAULT_DRAFT_TOKENS, tokens_because)

@@ -143,9 +143,10 @@ class UninstallView(Record, frozen=True):
 
 
 class InstallView(Record, frozen=True):
-    """What `stoker install` would put in place, and the commands that do it."""
+    """What `stoker install` would put in place, and the commands that do it; `refused` is why that must not be done so."""
 
     service: str
     user: str
     files: tuple[RenderedFile, ...]
     commands: tuple[str, ...]
+    refused: str = ""

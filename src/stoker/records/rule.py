@@ -49,8 +49,9 @@ class Rule(Record, frozen=True):
     `when` is the scope and `wrong` the mistake: both have to hold for a finding. `use` and `drop` mend it. `prefer` is what
     a plan sets in this scope where nobody chose otherwise. `signs` are regular expressions over an engine's log. `overlay`
     mends an image that has no newer one. `stages` are the parts of a start that this rule explains where they take long.
-    `is_consequence`: its sign says that something ended, and what else is found before it says why. `local` is the file of
-    a rule that the user wrote; those that ship have none.
+    `is_consequence`: its sign says that something ended, and what else is found before it says why. `is_provoked`: it
+    tells of a request that was refused, such as Stoker's own probes ask on purpose. `local` is the file of a rule that the
+    user wrote; those that ship have none.
     """
 
     id: Annotated[str, msgspec.Meta(pattern="^[a-z0-9]+(-[a-z0-9]+)*$")]
@@ -72,6 +73,7 @@ class Rule(Record, frozen=True):
     contradicts: tuple[str, ...] = ()
     only_warn: bool = False
     is_consequence: bool = False
+    is_provoked: bool = False
     local: str = ""
 
     @property

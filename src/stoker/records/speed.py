@@ -132,6 +132,7 @@ class SpeedView(Record, frozen=True):
 
     `expected` is None where the fit knows nothing of such a machine, and `why` tells. `is_guess`: the model's shape or its
     quantisation is not known, and what is usual for its size was taken. `ways` are those to use several machines.
+    `bandwidth_source` says from where the bandwidth is known, `machine_note` why it is another machine than this one.
     """
 
     model: str
@@ -152,3 +153,5 @@ class SpeedView(Record, frozen=True):
     drafting: tuple[DraftingView, ...] = ()
     capacity: tuple[CapacityView, ...] = ()
     ways: tuple[WayView, ...] = ()
+    bandwidth_source: str = ""
+    machine_note: str = ""

@@ -81,7 +81,7 @@ class DaemonView(Record, frozen=True):
 
 
 class StatusView(Record, frozen=True):
-    """Everything `stoker status --json` prints."""
+    """Everything `stoker status --json` prints. `config_fault`: why stoker.toml, as it is now, cannot be used."""
 
     gateway: GatewayView
     daemon: DaemonView
@@ -90,3 +90,4 @@ class StatusView(Record, frozen=True):
     run: RunningView | None = None
     doors: tuple[DoorView, ...] = ()
     boxes: BoxesView | None = None
+    config_fault: str | None = None

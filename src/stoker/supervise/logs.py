@@ -17,6 +17,9 @@ RING_LINES = 2000
 LINE_LIMIT_BYTES = 4096
 # Between two launches in one file: what a former one said explains nothing of this one.
 LAUNCH = re.compile(r"^stoker: launch \d+ of \S+ begins$")
+# Around what Stoker's own probes ask: some of it an engine has to refuse, and what it says of that is no fault.
+PROBES_BEGIN = "stoker: its own probes begin to ask"
+PROBES_END = "stoker: its own probes have asked, and the engine lives"
 READ_BYTES = 256 * 1024
 # Colours, cursor moves and titles are for the terminal that the engine believes it has.
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -46,8 +49,7 @@ class EngineLog:
 
     def mark_launch(self, service: str, launch: int) -> None:
         """Says in the file that what comes now is another launch's; without it the file only tells less."""
-        with contextlib.suppress(OSError), self.file.open("ab") as out:
-            out.write(f"stoker: launch {launch} of {service} begins\n".encode())
+        write_mark(self.file, f"stoker: launch {launch} of {service} begins")
 
     def _size(self) -> int:
         try:
@@ -107,6 +109,18 @@ class EngineLog:
         self.poll()
         lines = [*self.ring, *([visible(self._partial)] if self._partial else [])]
         return lines[-count:] if count > 0 else []
+
+
+def write_mark(file: Path, mark: str) -> None:
+    """Appends a line of Stoker's own to an engine's log; a disk that does not take it is no reason to stop."""
+    with contextlib.suppress(OSError), file.open("ab") as out:
+        out.write(f"{mark}\n".encode())
+
+
+def mark_probes(file: Path, mark: str) -> None:
+    """Says in an engine's log, where it has one here, that Stoker's own probes begin to ask it, or have asked."""
+    if file.exists():
+        write_mark(file, mark)
 
 
 def visible(line: bytes) -> str:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 
-from stoker.errors import Refused, StokerError, WrongUse
+from stoker.errors import Refused, StokerError, WrongUse, service_hint
 from stoker.records import RESTING, CardMemory, Plan, SavedService, SavedSwitch, Service, ServiceView, State, SwitchView
 from stoker.supervise.containers.sockets import find_engines
 from stoker.supervise.hands import Tools
@@ -177,11 +177,12 @@ class Supervisor:
         self._running.pop(name).cancel()
         del self.owners[name]
 
-    def find(self, name: str) -> ServiceOwner:
-        """Returns a service's owner; raises WrongUse with the names that exist."""
+    def find(self, name: str, say: str = "name") -> ServiceOwner:
+        """Returns a service's owner; raises WrongUse with the name that is meant, `say` before it, or those that exist."""
         if name not in self.owners:
-            known = ", ".join(sorted(self.owners)) or "none yet"
-            raise WrongUse(f"there is no service called `{name}`", next_step=f"services here: {known}")
+            models = {service: owner.plan.model for service, owner in sorted(self.owners.items())}
+            hint = service_hint(name, models, f"services here: {', '.join(models) or 'none yet'}", say)
+            raise WrongUse(f"there is no service called `{name}`", next_step=hint)
         return self.owners[name]
 
     async def look_at_memory(self) -> None:
@@ -206,7 +207,7 @@ class Supervisor:
 
     def stop(self, name: str, why: str) -> ServiceOwner:
         """Asks for a service to stop, and returns its owner; no switch goes back to it."""
-        owner = self.find(name)
+        owner = self.find(name, "stoker down")
         self.switcher.leave_out(name)
         owner.ask_stop(why)
         return owner

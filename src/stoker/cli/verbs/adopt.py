@@ -43,13 +43,13 @@ def adopt(
     from stoker.cli.show import change, say_json
     from stoker.config import find_paths
     from stoker.flows.adopting import read_target
-    from stoker.flows.up import check_ready, ensure_daemon, follow
+    from stoker.flows.up import check_ready, daemon_for_wish, follow
     from stoker.records import AdoptWish
 
     pid, container = read_target(target)
     wish = AdoptWish(pid, name, model_name, port, claim_gib, restart, container)
-    daemon = ensure_daemon(find_paths())
-    adopted = daemon.adopt(wish)
+    with daemon_for_wish(find_paths()) as daemon:
+        adopted = daemon.adopt(wish)
     if not as_json:
         _say(adopted)
     view = adopted.service

@@ -15,14 +15,16 @@ Example:
 
 
 @click.command(help=HELP, short_help="Ask a model one question.")
-@click.argument("question")
+@click.argument("question", nargs=-1, required=True)
 @click.option("--model", help="The model; needed where more than one is READY.")
 @click.option("--think", is_flag=True, help="Let the model think first, where it can.")
 @click.option("--max-tokens", default=512, show_default=True, type=click.IntRange(1, 1_000_000), help="At most so many.")
 @click.option("--temperature", type=click.FloatRange(0, 5), help="0 is greedy; else the engine's own.")
 @click.option("--json", "as_json", is_flag=True, help="Print model, answer, thoughts and ttft_s as JSON.")
-def ask(question: str, model: str | None, think: bool, max_tokens: int, temperature: float | None, as_json: bool) -> None:
-    """Streams an answer."""
+def ask(
+    question: tuple[str, ...], model: str | None, think: bool, max_tokens: int, temperature: float | None, as_json: bool
+) -> None:
+    """Streams an answer; words that were not quoted are one question all the same."""
     from stoker.cli.show import printable, say_json
     from stoker.config import find_paths
     from stoker.errors import Refused
@@ -36,7 +38,7 @@ def ask(question: str, model: str | None, think: bool, max_tokens: int, temperat
     chosen = choose_model(daemon, model)
     said: dict[bool, list[str]] = {True: [], False: []}
     first_s: float | None = None
-    for piece in ask_flow(daemon, chosen, question, think=think, max_tokens=max_tokens, temperature=temperature):
+    for piece in ask_flow(daemon, chosen, " ".join(question), think=think, max_tokens=max_tokens, temperature=temperature):
         first_s = piece.after_s if first_s is None else first_s
         if not as_json:
             if said[True] and not said[False] and not piece.is_thought:

@@ -102,6 +102,12 @@ def add(name: str, url: str, as_json: bool) -> None:
     # Never an argument: those are in the process list and in the shell's history.
     is_terminal = sys.stdin.isatty()
     text = click.prompt("code", hide_input=True, err=True) if is_terminal else sys.stdin.read(CODE_LIMIT_BYTES)
+    if not text.strip():
+        raise WrongUse(
+            "no join code came",
+            why="it is read from the terminal or from standard input, never as an argument",
+            next_step="`stoker boxes code` on that box prints one; give it here, as in `stoker boxes add NAME URL < FILE`",
+        )
     view = ensure_daemon(find_paths()).add_box(BoxWish(name, url, text.strip()))
     if as_json:
         say_json(view)

@@ -58,6 +58,7 @@ def diagnose(
     from stoker.config import find_paths
     from stoker.flows.boxes.linked import find_linked
     from stoker.flows.diagnose import diagnose_container, diagnose_log, diagnose_service, is_service
+    from stoker.flows.logs import saved_models
 
     if container is not None and target is not None:
         raise click.UsageError("name a log or a --container, not both")
@@ -69,7 +70,7 @@ def diagnose(
     elif target is None or is_service(paths, target):
         told = diagnose_service(paths, target, context)
     else:
-        told = diagnose_log(target, context)
+        told = diagnose_log(target, context, saved_models(paths))
     if bundle is not None:
         _pack(target, container, told, bundle)
     elif as_json:

@@ -33,6 +33,7 @@ Example:
 def lint(words: tuple[str, ...], box: str, fix: bool, as_json: bool) -> None:
     """Lints files, or one command."""
     from stoker.cli.show import say_json
+    from stoker.facts.machine.boxes import THIS
     from stoker.flows.lint import lint_file, lint_words
 
     is_file = len(words) == 1 or all(Path(word).is_file() for word in words)
@@ -43,6 +44,8 @@ def lint(words: tuple[str, ...], box: str, fix: bool, as_json: bool) -> None:
         click.echo("\n\n".join(one.mended or "# nothing here can be mended by changing flags" for one in linted))
     else:
         _say(linted)
+        place = "this machine; `--on gb10` judges for a DGX Spark" if box == THIS else box
+        click.echo(click.style(f"judged for {place}", dim=True))
     levels = {finding.level for one in linted for finding in one.findings}
     raise SystemExit(3 if "forbid" in levels else 1 if "warn" in levels else 0)
 

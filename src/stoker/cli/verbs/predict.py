@@ -9,8 +9,9 @@ from stoker.cli.kinds import seconds, tokens
 HELP = """Predict how fast a model runs: what the memory allows, the rate to expect with its interval, and why.
 
 MODEL is a service of stoker.toml, a model's folder or GGUF file, a hub name whose files are in the local cache, or the name
-of a published model, whose files nobody needs to have. Nothing is started or measured: every figure is a prediction, fitted
-to published measurements of GB10 machines, and its interval should hold four times in five.
+of a published model, whose files nobody needs to have. Nothing is started: every figure is a prediction, fitted
+to published measurements of GB10 machines, and its interval should hold four times in five. On a machine without a GPU the
+memory is read for half a second, since its bandwidth is in no list.
 
 --rows predicts for each row of a CSV file (`-` is standard input) with the columns model, total_params_b, active_params_b,
 weights_gb, quant, engine, engine_version, spec_method, num_spec_tokens, accept_rate_or_len, prompt_tokens, depth,

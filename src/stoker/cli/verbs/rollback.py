@@ -21,10 +21,11 @@ def rollback(service: str, as_json: bool) -> None:
     """Begins the way back and shows its steps."""
     from stoker.cli.switch_text import show_switch
     from stoker.config import find_paths
-    from stoker.flows.up import ensure_daemon
+    from stoker.flows.up import daemon_for_wish
 
-    daemon = ensure_daemon(find_paths())
-    show_switch(daemon, daemon.rollback(service), as_json)
+    with daemon_for_wish(find_paths()) as daemon:
+        begun = daemon.rollback(service)
+    show_switch(daemon, begun, as_json)
 
 
 COMMAND = rollback

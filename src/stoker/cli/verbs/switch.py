@@ -28,7 +28,7 @@ def switch(target: str, box: str | None, as_json: bool) -> None:
     from stoker.cli.switch_text import show_switch
     from stoker.config import find_paths, read_config
     from stoker.flows.planning import find_wish
-    from stoker.flows.up import ensure_daemon, is_known_by_name_alone
+    from stoker.flows.up import daemon_for_wish, is_known_by_name_alone
 
     paths = find_paths()
     if box is not None:
@@ -39,8 +39,9 @@ def switch(target: str, box: str | None, as_json: bool) -> None:
         return
     config = read_config(paths.config)
     wish = None if is_known_by_name_alone(paths, target, config) else find_wish(target, config)
-    daemon = ensure_daemon(paths)
-    show_switch(daemon, daemon.switch_to(target) if wish is None else daemon.switch(wish), as_json)
+    with daemon_for_wish(paths) as daemon:
+        view = daemon.switch_to(target) if wish is None else daemon.switch(wish)
+    show_switch(daemon, view, as_json)
 
 
 COMMAND = switch

@@ -52,23 +52,24 @@ def up(target: str | None, box: str | None, as_json: bool, **options: object) ->
     """Starts a daemon where needed, then the service, then asks it a question."""
     from stoker.cli.show import say_json
     from stoker.config import find_paths, read_config
-    from stoker.flows.planning import find_wish, with_options
-    from stoker.flows.up import check_as_it_was, check_ready, ensure_daemon, is_known_by_name_alone
+    from stoker.flows.planning import draft_beside, find_wish, with_options
+    from stoker.flows.up import check_as_it_was, check_ready, daemon_for_wish, is_known_by_name_alone
 
     paths = find_paths()
     if box is not None:
         _up_there(paths, box, target, as_json, options)
         return
     config = read_config(paths.config)
+    wish = None
     if target is not None and is_known_by_name_alone(paths, target, config):
         check_as_it_was(target, options)
-        daemon = ensure_daemon(paths)
-        begun = daemon.start(target)
     else:
         wish = with_options(find_wish(target, config), options)
-        daemon = ensure_daemon(paths)
-        begun = daemon.up(wish)
-    _warn_of_other_version(daemon)
+    with daemon_for_wish(paths) as daemon:
+        _warn_of_other_version(daemon)
+        begun = daemon.start(str(target)) if wish is None else daemon.up(wish)
+    if wish is not None and not as_json and (draft := draft_beside(wish)):
+        click.echo(f"{draft.name} lies beside the model and drafts for it; `--speculation off` leaves it out")
     view = _follow(daemon, begun, quiet=as_json)
     check_ready(view, daemon.tail(view.name, 12))
     if as_json:

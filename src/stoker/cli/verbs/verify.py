@@ -121,6 +121,8 @@ def _ask(whom: Whom, wanted: Wanted, show: Show) -> Verification:
     from stoker.flows import verify as flow
 
     ours, target = _find(find_paths(), whom)
+    if ours is not None and whom.box is None:
+        flow.begin(find_paths(), ours)
     probes = flow.choose_probes(wanted.named, wanted.required, wanted.deep)
     show.text(heading_text(target))
     budget_s = wanted.budget_s or (flow.DEEP_BUDGET_S if wanted.deep else flow.QUICK_BUDGET_S)

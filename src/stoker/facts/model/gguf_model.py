@@ -15,6 +15,8 @@ from stoker.facts.model.template import template_features
 from stoker.records import Model
 
 PROJECTOR = "mmproj"  # the eyes of a model that sees, in a file of their own
+DRAFT = "draft"
+FAR_SMALLER = 4  # by parameters: two quantisations of one model have as many
 EXPERTS = "_exps"
 
 
@@ -28,14 +30,38 @@ def read_gguf(file: Path) -> Model:
 
 
 def find_gguf(folder: Path) -> Path | None:
-    """Returns the GGUF that a folder holds, or None; raises Refused where there are several."""
-    found = sorted(file for file in folder.glob("*.gguf") if not file.name.startswith(PROJECTOR))
-    if len(found) == 1 or are_one_model(found):
-        return found[0]
+    """Returns the GGUF that a folder holds, its draft aside, or None; raises Refused where there are several."""
+    found = _models_in(folder)
+    draft = find_gguf_draft(folder)
+    rest = [file for file in found if file != draft]
+    if len(rest) == 1 or are_one_model(rest):
+        return rest[0]
     if found:
         names = ", ".join(file.name for file in found[:6])
         raise Refused(f"{folder} holds {len(found)} GGUF files", why=names, next_step="name the one to serve")
     return None
+
+
+def find_gguf_draft(folder: Path) -> Path | None:
+    """Returns the GGUF of a folder that drafts for the other one there: by its name, or by its size and vocabulary."""
+    found = _models_in(folder)
+    named = [file for file in found if DRAFT in file.name.lower()]
+    rest = [file for file in found if file not in named]
+    if len(named) == 1 and (len(rest) == 1 or are_one_model(rest)):
+        return named[0]
+    if named or len(found) != 2:
+        return None
+    try:
+        large, small = sorted(map(read_gguf, found), key=lambda model: -(model.parameters or 0))
+    except Refused:  # what is damaged is told of once it is to be served
+        return None
+    is_far_smaller = (small.parameters or 0) * FAR_SMALLER <= (large.parameters or 0)
+    is_kin = small.vocabulary_hash is not None and small.vocabulary_hash == large.vocabulary_hash
+    return Path(small.path) if is_far_smaller and is_kin else None
+
+
+def _models_in(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*.gguf") if not file.name.startswith(PROJECTOR))
 
 
 def _check_whole(file: Path, header: Header) -> None:

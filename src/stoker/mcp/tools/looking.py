@@ -51,7 +51,7 @@ class Compare(Arguments, frozen=True):
 
 def service_status(desk: Desk, asked: Status) -> object:
     """Tells the states."""
-    from stoker.errors import WrongUse
+    from stoker.errors import WrongUse, service_hint
     from stoker.flows.status import read_status
 
     if asked.box is None:
@@ -60,10 +60,11 @@ def service_status(desk: Desk, asked: Status) -> object:
         from stoker.flows.boxes.linked import find_linked
 
         status = find_linked(desk.paths, asked.box).status()
-    known, place = [one.name for one in status.services], f"of {asked.box}" if asked.box else "here"
+    known, place = {one.name: one.model for one in status.services}, f"of {asked.box}" if asked.box else "here"
     if asked.service is not None and asked.service not in known:
+        why = f"services {place}: {', '.join(known) or 'none'}"
         raise WrongUse(
-            f"there is no service called `{asked.service}`", why=f"services {place}: {', '.join(known) or 'none'}"
+            f"there is no service called `{asked.service}`", why=why, next_step=service_hint(asked.service, known, "")
         )
     shown = [_service(one) for one in status.services if asked.service in (None, one.name)]
     return {

@@ -59,6 +59,7 @@ def predict_speed(question: Question, name: str, quantisation: str, machine: str
         model=name, machine=machine, engine=served.engine, quantisation=quantisation, requests=question.requests,
         prompt_tokens=question.prompt, bandwidth_bytes_per_s=memory.bandwidth, reads=_reads(read), limit_tok_s=limit,
         expected=None, prefill_tok_s=None, is_guess=served.layout.is_guess or served.shape.is_guess,
+        bandwidth_source=memory.source,
     )  # fmt: skip
     if not memory.fitted:
         why = f"the fit is of a GB10, and this is {machine}: only the limit is known"

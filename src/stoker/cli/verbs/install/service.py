@@ -42,6 +42,8 @@ def service_files(service: str, user: str | None, system_unit_dir: str, dry_run:
         _verify(service, user, system_unit_dir, as_json)
         return
     view = show_install(service, user, system_unit_dir)
+    if view.refused and not dry_run:
+        raise Refused(view.refused)
     if not dry_run:
         raise Refused(
             "`stoker install` only prints for now; nothing was changed",
@@ -81,6 +83,8 @@ def _text(view: InstallView) -> str:
     """Returns the files, each below its path and mode, and the commands that put them in place."""
     blocks = [f"{click.style(f'==> {file.path}  (mode {file.mode})', bold=True)}\n{file.text}" for file in view.files]
     steps = "\n".join(f"  {command}" for command in view.commands)
+    if view.refused:
+        return "\n".join([*blocks, f"This is only shown, and refused for {view.user}: {view.refused}"])
     return "\n".join(
         [*blocks, f"To put them in place, save each file under its name in an empty folder, and run there:\n{steps}"]
     )
