@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -32,6 +33,18 @@ context = 1024
 parallel = 4
 environment = {{ VLLM_NO_USAGE_STATS = "1", HF_HUB_OFFLINE = "1" }}
 {more}
+"""
+PAIR = """
+[service.duo]
+model = "{model}"
+engine = "vllm"
+program = {program}
+context = 1024
+parallel = 4
+boxes = ["a", "b"]
+split = "tensor"
+flags = {{ enforce-eager = true }}
+environment = {{ VLLM_NO_USAGE_STATS = "1", HF_HUB_OFFLINE = "1", VLLM_CPU_OMP_THREADS_BIND = "nobind" }}
 """
 EAGER = "flags = { enforce-eager = true }"  # compiling the model takes a minute, and is no part of what is tested
 
@@ -105,3 +118,9 @@ def shared_segments(leader: int) -> set[Path]:
     """Returns the shared memory that the processes of an engine hold; some of it is on no process's account."""
     maps = (Path(f"/proc/{pid}/maps") for pid in family(leader))
     return {Path(found) for file in maps if file.exists() for found in SEGMENT.findall(file.read_text())}
+
+
+def write_pair() -> str:
+    """Returns the table of a service over two boxes, `a` and `b`, which share its layers."""
+    program = json.dumps([str(Path(PYTHON).with_name("vllm")), "serve"])
+    return PAIR.format(model=DEMO, program=program)

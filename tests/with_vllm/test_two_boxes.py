@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,29 +15,16 @@ from stoker.records import State
 
 pytestmark = [pytest.mark.elsewhere(bool(vllm_home.PYTHON), "the vLLM of `make test-engines`"), IN_NAMESPACES]
 LIMIT_S = 240.0
-SERVICE = """
-[service.duo]
-model = "{model}"
-engine = "vllm"
-program = {program}
-context = 1024
-parallel = 4
-boxes = ["a", "b"]
-split = "tensor"
-flags = {{ enforce-eager = true }}
-environment = {{ VLLM_NO_USAGE_STATS = "1", HF_HUB_OFFLINE = "1", VLLM_CPU_OMP_THREADS_BIND = "nobind" }}
-"""
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Box, Box]]:
     """Two boxes that are joined, with the same service in both files."""
     net = Network(tmp_path_factory.mktemp("net"))
-    program = json.dumps([str(Path(vllm_home.PYTHON).with_name("vllm")), "serve"])
     a, b = net.add("a"), net.add("b")
     for box in (a, b):
         box.limit_s = LIMIT_S
-        box.configure(SERVICE.format(model=vllm_home.DEMO, program=program))
+        box.configure(vllm_home.write_pair())
         box.run("status", code=None)
         box.run("up")
         box.run("down", "demo")

@@ -26,18 +26,6 @@ from stoker.records.spread import RankLaunch, SpreadReport
 pytestmark = pytest.mark.elsewhere(bool(vllm_home.PYTHON), "the vLLM of `make test-engines`")
 LIMIT_S = 240.0
 LOOPBACK = NetworkPort("none", 1, True, "ethernet", None, "lo", 65536, "127.0.0.1")
-SERVICE = """
-[service.duo]
-model = "{model}"
-engine = "vllm"
-program = {program}
-context = 1024
-parallel = 4
-boxes = ["a", "b"]
-split = "tensor"
-flags = {{ enforce-eager = true }}
-environment = {{ VLLM_NO_USAGE_STATS = "1", HF_HUB_OFFLINE = "1", VLLM_CPU_OMP_THREADS_BIND = "nobind" }}
-"""
 
 
 @contextmanager
@@ -66,8 +54,7 @@ def free_port() -> int:
 
 
 def test_the_planned_ranks_of_two_boxes_answer_as_one_model(home: Home) -> None:
-    program = json.dumps([str(Path(vllm_home.PYTHON).with_name("vllm")), "serve"])
-    home.configure(SERVICE.format(model=vllm_home.DEMO, program=program))
+    home.configure(vllm_home.write_pair())
     machine = msgspec.structs.replace(read_machine(LocalBox(), "/"), ports=(LOOPBACK,))
     write_facts(home.folder / "boxes", a=machine, b=machine)
     report = msgspec.convert(home.json("plan", "duo"), SpreadReport)
