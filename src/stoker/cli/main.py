@@ -15,7 +15,7 @@ from stoker.errors import BY_EXIT_CODE, StokerError, WrongUse
 
 # The verbs by what one wants to do; a verb that is not named here comes under the last heading.
 MAP = {
-    "Serve": ("up", "ask", "status", "switch", "down", "rollback", "run", "adopt"),
+    "Serve": ("up", "ask", "status", "switch", "roll", "down", "rollback", "run", "adopt"),
     "Before it runs": ("plan", "predict", "lint", "import", "fetch", "check"),
     "Prove and measure": ("verify", "bench", "tune"),
     "Notice and explain": ("watch", "alerts", "history", "logs", "timeline", "diagnose"),

@@ -155,6 +155,7 @@ class Control:
 
     async def _plan_named(self, name: str) -> Plan:
         """Returns the plan of a service by its table as it is now; one that has none is started as it was the last time."""
+        await self._menu.refresh()  # which it does by itself once a second
         config, owners = self._menu.config, self._supervisor.owners
         if name in config.services or (name == DEMO and name not in owners):
             return await self.plan(find_wish(name, config))

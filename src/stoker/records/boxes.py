@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from stoker.records.service import State
 
 BoxName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$")]
 BOX_PORT = 8701
+Outcome = Literal["changed", "unchanged", "failed"]
 
 
 class BoxesSettings(Record, frozen=True):
@@ -158,6 +159,17 @@ class DoorLetIn(Record, frozen=True):
     since: float
     may_act: bool
     is_here: bool
+
+
+class RolledPlace(Record, frozen=True):
+    """What became of one replica in a rolling change; `box` empty: this one. `after` None: nobody knows."""
+
+    box: str
+    service: str
+    before: str
+    after: str | None
+    outcome: Outcome
+    why: str
 
 
 class BoxesView(Record, frozen=True):
