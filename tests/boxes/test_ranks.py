@@ -58,6 +58,7 @@ def test_one_command_starts_all_ranks_and_the_head_answers_for_them(pair: tuple[
     (rank,) = known(a).ranks
     assert (rank.rank, rank.box, rank.state, rank.transport) == (1, "b", State.READY, "NET/Socket")
     assert known(b).why.startswith("rank 1 of 2: the whole answered on a")
+    assert known(b).address is None
     assert a.chat("duo").status_code == 200
     assert b.chat("duo").status_code == 404
     with a.client() as client:

@@ -27,7 +27,7 @@ def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_p
         state=service.state,
         since=service.since,
         why=service.why,
-        address=f"http://127.0.0.1:{handle.port}" if handle and running else None,
+        address=f"http://127.0.0.1:{handle.port}" if handle and running and plan.seat is None else None,
         pid=handle.pid if handle and running else None,
         memory_bytes=hands.seen_bytes,
         memory_need_bytes=plan.memory_need_bytes,
