@@ -64,6 +64,7 @@ def test_a_request_that_names_a_box_is_answered_by_no_other(trio: Trio) -> None:
         reply = trio.a.chat(headers={"x-stoker-box": "b"})
         assert reply.status_code in (502, 503), dict(reply.headers)
         assert reply.headers.get("x-stoker-box") != "c"
+        wait_for("b to be away", lambda: trio.a.sees(trio.b.name, is_here=False), 5.0)
         assert trio.a.chat().headers["x-stoker-box"] == "c"
     finally:
         trio.net.cable(trio.b, "up")

@@ -12,7 +12,9 @@ from stoker.records.watching import CanaryView, WatchedService, WatchView
 
 def unseen(**more: object) -> WatchView:
     """What a daemon tells before its first look."""
-    nothing = dict.fromkeys(WatchView.__struct_fields__) | dict.fromkeys(("services", "alerts", "silences", "lost"), ())
+    nothing = dict.fromkeys(WatchView.__struct_fields__) | dict.fromkeys(
+        ("services", "alerts", "silences", "lost", "boxes"), ()
+    )
     return msgspec.convert(nothing | {"at": time.time(), "every_s": 15.0} | more, WatchView)
 
 

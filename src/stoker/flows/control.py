@@ -299,8 +299,9 @@ class Control:
         return kept
 
     def _keep_verification(self, kept: KeptVerification) -> None:
-        """Keeps it, and says in the engine's log that it outlived what it was asked."""
-        if self._supervisor.find(kept.service).service.state is State.READY:
+        """Keeps it, and says in the log of an engine of this box that it outlived what it was asked."""
+        owner = self._supervisor.owners.get(kept.service)
+        if owner is not None and owner.service.state is State.READY:
             mark_probes(self._paths.engine_log(kept.service), PROBES_END)
         self._verifications.write(kept)
 

@@ -15,9 +15,7 @@ class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a tool asks for; anything else that an agent sends is refused with its path."""
 
 
-OneBox = Annotated[
-    str | None, msgspec.Meta(description="A linked box, instead of this one. Only service_status works over every link.")
-]
+OneBox = Annotated[str | None, msgspec.Meta(description="A linked box.")]
 
 
 def named(service: str | None) -> str:
