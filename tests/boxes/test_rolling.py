@@ -79,14 +79,18 @@ def test_the_first_that_does_not_come_up_ends_it_and_all_go_on_by_their_old_plan
         done = a.run("roll", "small", code=1)
     assert "small on b did not take its new plan (changed: none; left as they were: small on c)" in done.stderr
     assert set(asking.codes) == {200}
-    assert a.serves(b, "small") and a.serves(c, "small")
+    wait_for("both to serve again", lambda: a.serves(b, "small") and a.serves(c, "small"), 10.0)
 
 
 def test_the_only_replica_is_not_changed_unless_a_gap_is_allowed(three: tuple[Box, Box, Box]) -> None:
     a, b, c = three
+    write(b, 4096)
+    assert "small on b: changed" in a.run("roll", "small", "--on", "b").stdout  # c answers meanwhile
     c.run("down", "small")
     wait_for("it to be known", lambda: not a.serves(c, "small"))
     write(b, 2048)
     assert "is the only replica of small that is READY" in a.run("roll", "small", "--on", "b", code=3).stderr
     assert "changed" in a.run("roll", "small", "--on", "b", "--allow-gap").stdout
+    assert not a.serves(c, "small")  # what somebody stopped stays so
+    assert "no replica on `c` is READY" in a.run("roll", "small", "--on", "c", code=2).stderr
     assert "no box serves `nobody`" in a.run("roll", "nobody", code=2).stderr

@@ -118,10 +118,10 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     fleet = Fleet(paths, name_of(config), menu.remote_limits(), lambda: door.serving)
     ring = LinkRing()
     box_desk = BoxDesk(paths, fleet, ring)
-    ranks = RankDesk(paths, fleet.name, supervisor, crew)
     control = Control(
-        paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board, box_desk, ranks
-    )
+        paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board, box_desk,
+        RankDesk(paths, fleet.name, supervisor, crew),
+    )  # fmt: skip
     audit = partial(write_audit, paths.audit)
     acts = Acts(config.watch, supervisor, menu, config.limits.restarts, control.plan, control.rollback, audit)
     watching = Watching(

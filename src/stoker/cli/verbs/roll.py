@@ -33,8 +33,10 @@ def roll(target: str, boxes: str, allow_gap: bool, as_json: bool) -> None:
 
     paths = find_paths()
     daemon = read_running(paths)
-    places = rolling.find_places(paths, daemon, target, [name for name in boxes.split(",") if name])
-    rolling.check_can_roll(daemon, places, allow_gap)
+    ready = rolling.find_places(paths, daemon, target)
+    places = rolling.choose_places(paths, ready, [name for name in boxes.split(",") if name], daemon.boxes().name)
+    if not allow_gap:
+        rolling.check_no_gap(ready)
     done = []
     for one in rolling.roll(daemon, places, lambda text: None if as_json else click.echo(text)):
         done.append(one)

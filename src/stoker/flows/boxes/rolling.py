@@ -36,37 +36,46 @@ class Place(NamedTuple):
         return f"{self.service.name} on {self.box}" if self.box else f"{self.service.name} here"
 
 
-def find_places(paths: Paths, daemon: Daemon, target: str, boxes: Sequence[str]) -> list[Place]:
-    """Returns the replicas of a model, or of a service's name; raises WrongUse where there is none.
+def find_places(paths: Paths, daemon: Daemon, target: str) -> list[Place]:
+    """Returns the replicas of a model, or of a service's name, that are READY: those of linked boxes, this one's last.
 
-    `boxes` are those to look at, in this order; none: all linked boxes, and this one last.
+    Raises WrongUse where there is none. One that rests was stopped by somebody, and is not started by a change.
     """
     links = daemon.boxes()
-    asked = boxes or [*(one.name for one in links.boxes), links.name]
-    there = [("" if name == links.name else name) for name in asked]
-    daemons = [(name, find_linked(paths, name, act=True) if name else daemon) for name in there]
+    here = [one.name for one in links.boxes if one.is_here]
+    daemons = [*((name, find_linked(paths, name)) for name in here), ("", daemon)]
     found = [
         Place(name, one, service)
         for name, one in daemons
         for service in one.status().services
-        if target in (service.name, service.model) and service.answers
+        if target in (service.name, service.model) and service.answers and service.state is State.READY
     ]
     if not found:
-        why, next_step = f"looked at: {', '.join(asked)}", "`stoker status` lists what is served"
-        raise WrongUse(f"no box serves `{target}`", why=why, next_step=next_step)
+        why, next_step = f"looked at: {', '.join([*here, links.name])}", "`stoker status` lists what is served"
+        raise WrongUse(f"no box serves `{target}` now", why=why, next_step=next_step)
     return found
 
 
-def check_can_roll(daemon: Daemon, places: Sequence[Place], allow_gap: bool) -> None:
+def choose_places(paths: Paths, places: Sequence[Place], boxes: Sequence[str], own_name: str) -> list[Place]:
+    """Returns the replicas to change, in the order of `boxes`, or all; raises Refused where a link may only look."""
+    by_box = {place.box or own_name: place for place in places}
+    unknown = next((name for name in boxes if name not in by_box), None)
+    if unknown is not None:
+        raise WrongUse(f"no replica on `{unknown}` is READY", next_step=f"boxes with one: {', '.join(by_box)}")
+    chosen = [by_box[name] for name in boxes] or list(places)
+    for place in chosen:
+        if place.box:
+            find_linked(paths, place.box, act=True)
+    return chosen
+
+
+def check_no_gap(places: Sequence[Place]) -> None:
     """Raises Refused where nobody would answer while a replica changes."""
-    ready = [place for place in places if place.service.state is State.READY]
-    if allow_gap or len(ready) > 1 or not ready:
-        return
-    name, model = ready[0].name, ready[0].service.model
-    raise Refused(
-        f"{name} is the only replica of {model} that is READY", why="while it changes, nobody would answer",
-        next_step="bring another one up first, or say --allow-gap",
-    )  # fmt: skip
+    if len(places) == 1:
+        raise Refused(
+            f"{places[0].name} is the only replica of {places[0].service.model} that is READY",
+            why="while it changes, nobody would answer", next_step="bring another one up first, or say --allow-gap",
+        )  # fmt: skip
 
 
 def roll(daemon: Daemon, places: Sequence[Place], say: Say) -> Iterator[RolledPlace]:
