@@ -163,7 +163,7 @@ class _Measuring:
         return Order(self._cell.prompt_tokens, self._cell.new_tokens or 0)
 
     def _play(self, orders: Sequence[Order], name: str, *, is_warmup: bool = False) -> Repeated:
-        jobs = self._composer.jobs(orders, name)
+        jobs = self._composer.jobs(orders, name, is_warmup=is_warmup)
         most = 1 if is_warmup and self._cell.load.arrivals != "closed" else self._cell.load.concurrency
         follow = self._composer.follow if self._cell.turns > 1 else None
         rules = Rules(self._settings.silence_s, most, None, self._bench.is_stopped)

@@ -51,13 +51,17 @@ class Composer:
         self._seed = f"{seed}:{msgspec.json.encode(cell).decode()}"
         # Of its texts alone: where looking costs a trial, cells with the same lengths use one fitted text.
         self._texts_seed = f"{seed}:{cell.content}:{cell.depth_tokens}:{cell.prompt_tokens}"
-        self._fits_each = measure.is_cheap and not is_endless
+        self._may_fit_each = self._fits_each = measure.is_cheap and not is_endless
         self._talks: dict[int, list[Message]] = {}
         self._turns: dict[int, list[str]] = {}
 
-    def jobs(self, orders: Sequence[Order], repeat: str) -> list[Job]:
-        """Returns the requests for these orders; `repeat` names what they are asked in, as no other does."""
+    def jobs(self, orders: Sequence[Order], repeat: str, *, is_warmup: bool = False) -> list[Job]:
+        """Returns the requests for these orders; `repeat` names what they are asked in, as no other does.
+
+        Nothing is told of a warm-up, so one text is fitted for all of it: with 256 requests, looking is most of its time.
+        """
         self._talks, self._turns = {}, {}
+        self._fits_each = self._may_fit_each and not is_warmup
         return [self._job(f"{repeat}:{number}", number, order) for number, order in enumerate(orders)]
 
     def _job(self, name: str, number: int, order: Order) -> Job:
@@ -85,7 +89,7 @@ class Composer:
     def _fit(self, name: str, part: str, target: int, past: Sequence[Message]) -> Fitted:
         """Returns a text that makes the messages so many tokens; each text is its own, where counting is cheap."""
         passage = self._passage(name, part, is_first=not past)
-        kind = (f"{part} {self._cell.content} {self._cell.depth_tokens if past else 0}", target)
+        kind = (f"{part} {self._cell.content} {self._cell.depth_tokens if past else 0} {self._fits_each}", target)
         known = self._measure.fitted.get(kind)
         if known is not None and not self._fits_each:
             return known._replace(text=passage.text(known.pieces) + known.filler)
