@@ -13,7 +13,7 @@ from gpu_drafts import check_measured_as_counted, check_same_words
 from gpu_home import CHAT, MODELS, VLLM, GpuHome, Said, family, kept
 from home import wait_for
 from stoker.records import State
-from verdicts_seen import verdicts_of
+from verdicts_seen import checks_of, verdicts_of
 
 DRAFTS = {
     "ngram": 'speculation = "ngram"\ndraft_tokens = 3',
@@ -101,4 +101,4 @@ def test_tools_are_called_where_a_parser_is_given(home: GpuHome) -> None:
     home.run("down")
     home.bring_up("parsing")
     report = home.json("verify", "parsing", "--probe", "tools")
-    assert verdicts_of(report)["tools: auto"] == "pass"
+    assert checks_of(report)["tools: auto"]["verdict"] == "pass"
