@@ -108,15 +108,17 @@ def render_door(notes: list[Note]) -> str:
         turns = [note for note in pick(notes, "door") if note["engine"] == engine]
         pairs = [(note["through"], note["direct"]) for note in turns]
 
-        def middle(name: str, scale: float, pairs: list[Any] = pairs) -> list[str]:
-            return [f"{statistics.median(pair[side][name] for pair in pairs) * scale:.1f}" for side in (0, 1)]
+        def middle(name: str, scale: float, digits: int, pairs: list[Any] = pairs) -> list[str]:
+            return [f"{statistics.median(pair[side][name] for pair in pairs) * scale:.{digits}f}" for side in (0, 1)]
 
-        kept = statistics.median(one["total_decode_tps"] / other["total_decode_tps"] for one, other in pairs)
+        kept = [one["total_decode_tps"] / other["total_decode_tps"] for one, other in pairs]
+        spread = f"{share(min(kept))} to {share(max(kept))}"
         rows.append(
-            [engine, str(turns[0]["streams"]), *middle("total_decode_tps", 1.0), share(kept), *middle("ttft_s", 1e3),
-             *middle("itl_chunk_s", 1e3)]
+            [engine, str(turns[0]["streams"]), *middle("total_decode_tps", 1.0, 0), share(statistics.median(kept)), spread,
+             *middle("ttft_s", 1e3, 0), *middle("itl_chunk_s", 1e3, 1)]
         )  # fmt: skip
-    head = ("engine", "streams", "tok/s through it", "direct", "of that", "TTFT ms", "direct", "between chunks ms", "direct")
+    head = ("engine", "streams", "tok/s through it", "direct", "turn by turn", "from, to", "TTFT ms", "direct",
+            "between chunks ms", "direct")  # fmt: skip
     return render_table(head, rows)
 
 

@@ -133,6 +133,38 @@ def test_no_two_prompts_begin_alike_unless_they_shall(truth: str) -> None:
     server.close()
 
 
+def texts_of(composer: Composer, repeat: str, many: int = 12) -> list[str]:
+    """Returns the prompts of a repeat."""
+    jobs = composer.jobs([Order(128, 8)] * many, repeat)
+    return [json.loads(job.request.partition(b"\r\n\r\n")[2])["messages"][0]["content"] for job in jobs]
+
+
+@pytest.mark.parametrize("shares_prefix", [False, True])
+def test_a_warm_up_looks_at_one_text_and_shares_the_prefix_that_is_measured(truth: str, shares_prefix: bool) -> None:
+    looks: list[str] = []
+
+    def count(text: str) -> int:
+        looks.append(text)
+        return len(text.split())
+
+    server = meet(Target(f"{truth}/v1", MODEL))
+    measure = Measure(server, count)
+    composer = Composer(server, measure, make_cell(shares_prefix=shares_prefix), 1, {})
+    warm = composer.for_warmup()
+    first = texts_of(warm, "warm-up 1")
+    looks.clear()
+    again = texts_of(warm, "warm-up 2")
+    looked = len(looks)
+    measured_next = texts_of(composer, "repeat 0")
+    server.close()
+    assert {len(text.split()) for text in (*first, *again)} == {len(measured_next[0].split())}
+    if shares_prefix:
+        assert {*first, *again} == set(measured_next)
+    else:
+        assert looked == 0
+        assert len({*first, *again, *measured_next}) == 36
+
+
 def prompts_of(truth: str, *repeats: str, seed: int = 1, **changes: Any) -> list[str]:
     """Returns the last of each repeat's prompts of a cell."""
     server = meet(Target(f"{truth}/v1", MODEL))

@@ -77,9 +77,10 @@ class _Measuring:
     def _warm_up(self) -> int:
         """Throws repeats away until two in a row agree; returns how many."""
         before: Sequence[float] = ()
+        composer = self._composer.for_warmup()
         for number in range(1, MOST_WARMUPS + 1):
             self._tell(f"warming up, {number}")
-            seen = self._play(self._orders(is_warmup=True), f"warm-up {number}", is_warmup=True)
+            seen = self._play(self._orders(is_warmup=True), f"warm-up {number}", composer, is_warmup=True)
             now = _middles(seen.repeat)
             spent = (time.perf_counter() - self._begun_s) / self._settings.budget_s
             if not now or _agree(before, now) or spent > WARMUP_SHARE or not seen.is_whole:
@@ -93,7 +94,7 @@ class _Measuring:
         while True:
             of = f" of {self._settings.runs}" if self._settings.runs else ""
             self._tell(f"run {len(self._kept) + 1}{of}{self._so_far()}")
-            seen = self._play(self._orders(is_warmup=False), f"repeat {len(self._kept)}")
+            seen = self._play(self._orders(is_warmup=False), f"repeat {len(self._kept)}", self._composer)
             if not seen.is_whole:
                 self._cut = seen
                 return "interrupted"
@@ -162,10 +163,10 @@ class _Measuring:
     def _order(self) -> Order:
         return Order(self._cell.prompt_tokens, self._cell.new_tokens or 0)
 
-    def _play(self, orders: Sequence[Order], name: str, *, is_warmup: bool = False) -> Repeated:
-        jobs = self._composer.jobs(orders, name, is_warmup=is_warmup)
+    def _play(self, orders: Sequence[Order], name: str, composer: Composer, *, is_warmup: bool = False) -> Repeated:
+        jobs = composer.jobs(orders, name)
         most = 1 if is_warmup and self._cell.load.arrivals != "closed" else self._cell.load.concurrency
-        follow = self._composer.follow if self._cell.turns > 1 else None
+        follow = composer.follow if self._cell.turns > 1 else None
         rules = Rules(self._settings.silence_s, most, None, self._bench.is_stopped)
         how = warm_up if is_warmup else measure
         return how(self._bench, jobs, min(self._opened(), len(jobs)), rules, follow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from random import Random
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ class Composer:
 
     What a request says depends on the seed, the cell, the repeat and its place there, and not on what was asked before: so
     repeats of two runs are pairs, however many warm-ups each of them took. `more` goes into every body, as a temperature.
-    Of an endless load one text is fitted, and only its heads change: its requests are made while it runs.
+    Where it `fits_one`, one text is fitted, and only its heads change: an endless load's requests are made while it runs.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Composer:
         seed: int,
         more: Mapping[str, Any],
         *,
-        is_endless: bool = False,
+        fits_one: bool = False,
     ) -> None:
         self._server, self._measure, self._cell = server, measure, cell
         self._more = {**more, **({} if cell.shares_prefix else NO_CACHE.get(server.engine, {}))}
@@ -51,17 +52,24 @@ class Composer:
         self._seed = f"{seed}:{msgspec.json.encode(cell).decode()}"
         # Of its texts alone: where looking costs a trial, cells with the same lengths use one fitted text.
         self._texts_seed = f"{seed}:{cell.content}:{cell.depth_tokens}:{cell.prompt_tokens}"
-        self._may_fit_each = self._fits_each = measure.is_cheap and not is_endless
+        self._fits_each = measure.is_cheap and not fits_one
         self._talks: dict[int, list[Message]] = {}
         self._turns: dict[int, list[str]] = {}
 
-    def jobs(self, orders: Sequence[Order], repeat: str, *, is_warmup: bool = False) -> list[Job]:
-        """Returns the requests for these orders; `repeat` names what they are asked in, as no other does.
+    def for_warmup(self) -> Composer:
+        """Returns what makes requests that nothing is told of: of one fitted text, since looking at each takes the longest.
 
-        Nothing is told of a warm-up, so one text is fitted for all of it: with 256 requests, looking is most of its time.
+        A shared prefix has to be the one that is measured next, so that the server keeps it.
         """
+        if self._cell.shares_prefix or not self._fits_each:
+            return self
+        one = copy(self)
+        one._fits_each, one._talks, one._turns = False, {}, {}
+        return one
+
+    def jobs(self, orders: Sequence[Order], repeat: str) -> list[Job]:
+        """Returns the requests for these orders; `repeat` names what they are asked in, as no other does."""
         self._talks, self._turns = {}, {}
-        self._fits_each = self._may_fit_each and not is_warmup
         return [self._job(f"{repeat}:{number}", number, order) for number, order in enumerate(orders)]
 
     def _job(self, name: str, number: int, order: Order) -> Job:
@@ -89,7 +97,8 @@ class Composer:
     def _fit(self, name: str, part: str, target: int, past: Sequence[Message]) -> Fitted:
         """Returns a text that makes the messages so many tokens; each text is its own, where counting is cheap."""
         passage = self._passage(name, part, is_first=not past)
-        kind = (f"{part} {self._cell.content} {self._cell.depth_tokens if past else 0} {self._fits_each}", target)
+        whose = "each its own" if self._fits_each else "one for all"
+        kind = (f"{whose} {part} {self._cell.content} {self._cell.depth_tokens if past else 0}", target)
         known = self._measure.fitted.get(kind)
         if known is not None and not self._fits_each:
             return known._replace(text=passage.text(known.pieces) + known.filler)

@@ -116,7 +116,7 @@ def _measure_all(wanted: Wanted, tools: Bench, measure: Measure, live: Live) -> 
     settings = wanted.settings
     more = {**settings.more, **tools.server.salt()}
     for cell in wanted.cells:
-        composer = Composer(tools.server, measure, cell, settings.seed, more, is_endless=settings.soak_s is not None)
+        composer = Composer(tools.server, measure, cell, settings.seed, more, fits_one=settings.soak_s is not None)
         result = measure_cell(tools, composer, cell, settings, partial(live.tell, cell))
         results.append(result)
         live.note(result)
