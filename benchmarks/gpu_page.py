@@ -102,24 +102,26 @@ def _name_way(way: Note) -> str:
 
 
 def render_door(notes: list[Note]) -> str:
-    """Returns what the gateway leaves of an engine's rate: the middle of each side's turns, and of their ratios."""
+    """Returns what the gateway leaves of an engine's rate: the middle of each side's repeats, and their span."""
     rows = []
     for engine in sorted({note["engine"] for note in pick(notes, "door")}):
         turns = [note for note in pick(notes, "door") if note["engine"] == engine]
-        pairs = [(note["through"], note["direct"]) for note in turns]
-
-        def middle(name: str, scale: float, digits: int, pairs: list[Any] = pairs) -> list[str]:
-            return [f"{statistics.median(pair[side][name] for pair in pairs) * scale:.{digits}f}" for side in (0, 1)]
-
-        kept = [one["total_decode_tps"] / other["total_decode_tps"] for one, other in pairs]
-        spread = f"{share(min(kept))} to {share(max(kept))}"
-        rows.append(
-            [engine, str(turns[0]["streams"]), *middle("total_decode_tps", 1.0, 0), share(statistics.median(kept)), spread,
-             *middle("ttft_s", 1e3, 0), *middle("itl_chunk_s", 1e3, 1)]
-        )  # fmt: skip
-    head = ("engine", "streams", "tok/s through it", "direct", "turn by turn", "from, to", "TTFT ms", "direct",
-            "between chunks ms", "direct")  # fmt: skip
+        for side in ("through", "direct"):
+            own = [note for note in turns if note["side"] == side]
+            rates = _values(own, "total_decode_tps")
+            cost = f"{statistics.median(note['cpu_ms_1000'] for note in own):.1f}" if side == "through" else "-"
+            rows.append(
+                [engine, str(own[0]["streams"]), side, str(len(rates)), f"{statistics.median(rates):,.0f}",
+                 f"{min(rates):,.0f} to {max(rates):,.0f}", f"{1e3 * statistics.median(_values(own, 'ttft_s')):.0f}",
+                 f"{1e3 * statistics.median(_values(own, 'itl_chunk_s')):.1f}", cost]
+            )  # fmt: skip
+    head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "between chunks ms",
+            "gateway's CPU ms for 1000 chunks")  # fmt: skip
     return render_table(head, rows)
+
+
+def _values(notes: list[Note], name: str) -> list[float]:
+    return [value for note in notes for value in note["figures"][name]]
 
 
 def render_loads(notes: list[Note]) -> str:

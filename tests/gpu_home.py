@@ -73,7 +73,7 @@ class Engine(NamedTuple):
 
 SGLANG = Engine(
     "sglang", os.environ.get("STOKER_SGLANG_SITE", ""), "0.5.16", "sglang.launch_server",
-    'attention-backend = "triton", sampling-backend = "pytorch", dtype = "float16"', "memory_share = 0.2", "float16",
+    'attention-backend = "triton", sampling-backend = "pytorch", dtype = "float16"', "memory_share = 0.5", "float16",
 )  # fmt: skip
 VLLM = Engine(
     "vllm", os.environ.get("STOKER_VLLM_SITE", ""), os.environ.get("STOKER_VLLM_VERSION", "0.26.0"),

@@ -19,7 +19,7 @@ QUESTION = "Begin? [Y/n]: "
 
 @pytest.mark.parametrize(
     ("words", "service", "starts", "measuring"),
-    [(("coder",), "coder", 4, "40.0 s"), ((), "demo", 8, "1 min 20 s")],
+    [(("coder",), "coder", 4, "2 min 0 s"), ((), "demo", 8, "4 min 0 s")],
     ids=["named", "nobody named it"],
 )
 def test_whoever_says_no_in_a_terminal_finds_everything_as_it_was(

@@ -27,6 +27,7 @@ STEADY = 0.1  # two repeats in a row whose medians differ by less, and it is war
 MOST_WARMUPS = 6
 WARMUP_SHARE = 0.3  # of the budget
 PRECISE = ("ttft_s", "itl_token_s")
+MOST_BUDGETS = 3.0
 MOST_FAILED = 2  # repeats in a row without an answer
 
 Tell = Callable[[str], None]
@@ -36,7 +37,9 @@ class Settings(NamedTuple):
     """How to measure: `runs` repeats, or until intervals are `precision` of their median wide or `budget_s` is over.
 
     `least_runs` there are, however long they take. `requests` a repeat, None: as many as run at once. `soak_s` instead keeps
-    one load up for so long. `more` goes into each body. `silence_s` without a byte, and a request is given up.
+    one load up for so long. `more` goes into each body. `silence_s` without a byte, and a request is given up. Once enough
+    is known or the budget is over, `goes_on` is asked after each repeat whether it goes on all the same, with what is known
+    so far; at most until `MOST_BUDGETS` times the budget.
     """
 
     seed: int
@@ -50,6 +53,7 @@ class Settings(NamedTuple):
     more: Mapping[str, Any] = {}
     trace: Sequence[TraceLine] = ()
     least_runs: int = 1
+    goes_on: Callable[[CellResult], bool] | None = None
 
 
 def measure_cell(bench: Bench, composer: Composer, cell: BenchCell, settings: Settings, tell: Tell) -> CellResult:
@@ -99,7 +103,7 @@ class _Measuring:
                 self._cut = seen
                 return "interrupted"
             self._kept.append(seen)
-            if (ended := self._ended()) is not None:
+            if (ended := self._ended()) is not None and not self._goes_on(ended):
                 return ended
 
     def _so_far(self) -> str:
@@ -121,6 +125,12 @@ class _Measuring:
         if len(self._kept) >= LEAST_VALUES and self._is_precise():
             return "precision"
         return "budget" if time.perf_counter() - self._begun_s > self._settings.budget_s else None
+
+    def _goes_on(self, ended: Ended) -> bool:
+        goes_on, spent_s = self._settings.goes_on, time.perf_counter() - self._begun_s
+        if goes_on is None or ended not in ("precision", "budget") or spent_s > MOST_BUDGETS * self._settings.budget_s:
+            return False
+        return goes_on(self._result(0, ended))
 
     def _is_precise(self) -> bool:
         middles = [_middles(one.repeat) for one in self._kept]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -56,18 +56,21 @@ class Tunable(Record, frozen=True):
         return msgspec.structs.replace(self.wish, **said)
 
 
-def read_tunable(service: str | None, config: Config, knob: Knob = "drafts", concurrency: int = 1) -> Tunable:
+def read_tunable(
+    service: str | None, config: Config, knob: Knob = "drafts", concurrency: int = 1, only: Sequence[str] = ()
+) -> Tunable:
     """Returns what can be tuned of a service of stoker.toml, or of the demo; raises WrongUse or Refused.
 
-    Sizes are for a load of so many requests at once.
+    Sizes are for a load of so many requests at once. `only` names the families of drafts that are tried beside off and
+    what the service has; none: all.
     """
     wish = _find(service, config)
     plan = make_plan(wish)
-    found = _read_drafts(wish, plan) if knob == "drafts" else _read_sizes(wish, plan, knob, concurrency)
+    found = _read_drafts(wish, plan, only) if knob == "drafts" else _read_sizes(wish, plan, knob, concurrency)
     return _without_refused(found)
 
 
-def _read_drafts(wish: Wish, plan: Plan) -> Tunable:
+def _read_drafts(wish: Wish, plan: Plan, only: Sequence[str]) -> Tunable:
     model, draft = read_model(Path(wish.model)), _read_draft(wish)
     engine = find(plan.engine)
     families = plan_families(engine, _draft_kind(wish, plan, draft), bool(model.draft_layers))
@@ -78,8 +81,20 @@ def _read_drafts(wish: Wish, plan: Plan) -> Tunable:
             why="what is said there cannot be said in another way beside it",
             next_step="take those flags out, or say it by `speculation`, `draft` and `draft_tokens`",
         )
-    families = _with_present(families, present)
+    families = _with_present(_select(families, only), present)
     return Tunable(wish, plan, families, present, ("speculation", "draft", *DRAFTING), warnings=tuple(_warn(model, draft)))
+
+
+def _select(families: tuple[Family, ...], only: Sequence[str]) -> tuple[Family, ...]:
+    known = [one.name for one in families if one.ways != (OFF,)]
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise WrongUse(
+            f"there are no ways of the kind `{unknown[0]}` for this service",
+            why="they are for another engine, or there is no draft for them",
+            next_step=f"name one of: {', '.join(known)}",
+        )
+    return tuple(one for one in families if not only or one.ways == (OFF,) or one.name in only)
 
 
 def _read_sizes(wish: Wish, plan: Plan, size: Size, concurrency: int) -> Tunable:

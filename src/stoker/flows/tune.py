@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from stoker.bench.cell import MOST_BUDGETS
 from stoker.config import Config, Paths
 from stoker.engines import find
 from stoker.errors import StokerError
@@ -43,12 +44,12 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
 
     Raises Refused where what is found could not be written down.
     """
-    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency))
+    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency), asking.only)
     Writer(config, tunable)
     state = start_state(tunable, asking)
     start_s = expected_start_s(paths, tunable.wish.name)
     most = most_starts(state) + 1
-    measuring_s = most * asking.measure_s * len(asking.cells())
+    measuring_s = most * MOST_BUDGETS * asking.measure_s * len(asking.cells())
     expected_s = None if start_s is None else most * start_s + measuring_s
     why = f"it would start the service at most {most} times, where trying everything takes {len(state.ways)}"
     if start_s is None:
@@ -58,7 +59,7 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
 
 def tune(paths: Paths, config: Config, service: str | None, asking: Asking, talk: Talk) -> TuneView:
     """Returns what was found, with the best way running and written down; else everything is as it was before."""
-    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency))
+    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency), asking.only)
     writer = Writer(config, tunable)
     with hold_run(paths, f"tune {tunable.wish.name}"), ended_as_by_ctrl_c():
         return _Tuning(paths, config, tunable, writer, asking, talk).run()

@@ -24,6 +24,7 @@ from stoker.records import (
     BenchLoad,
     BenchRun,
     BenchSlo,
+    CellResult,
     Objective,
     ServiceView,
     Sighting,
@@ -34,6 +35,9 @@ from stoker.records import (
 )
 from stoker.store.bench import read_bench_lines, read_bench_run
 from stoker.store.verifications import read_verifications
+from stoker.tune.choosing import WORTH
+from stoker.tune.families import OFF
+from stoker.tune.ratios import is_in_doubt
 from stoker.tune.reading import read_cell
 
 NEAR_FLOOR = 1.25  # of what is kept for the system: below, nothing is tried any more
@@ -66,6 +70,7 @@ class Asking(NamedTuple):
     precision: float = 0.03
     seed: int = 1
     fresh: bool = False
+    only: tuple[str, ...] = ()
 
     def cells(self) -> tuple[BenchCell, ...]:
         """Returns what is measured of each way."""
@@ -99,6 +104,7 @@ class Trier:
         self._paths, self._daemon, self._tunable, self._asking, self._talk = paths, daemon, tunable, asking, talk
         self._near_bytes = int(NEAR_FLOOR * config.limits.memory_floor_bytes)
         self._service = tunable.wish.name
+        self._plain: Sighting | None = None
         self.starts = 0
         self.took_s: list[float] = []
 
@@ -135,7 +141,7 @@ class Trier:
             view = self.start(way)
             if view.state is not State.READY:
                 return self._why_not_ready(view)
-            run = self._measure()
+            run = self._measure(way)
             self._check_memory([one.machine.available_low_bytes for one in run.cells if one.machine])
         except MemoryNear as problem:
             if way.kind is not None:
@@ -149,6 +155,8 @@ class Trier:
             raise Interrupted
         self.took_s.append(time.monotonic() - began_s)
         found = self._read(run, way)
+        if way == OFF:
+            self._plain = found
         return found if found is not None else _say_errors(run)
 
     def start(self, way: Way, *, is_trial: bool = True) -> ServiceView:
@@ -174,16 +182,27 @@ class Trier:
         self._check_memory(())
         return view.why
 
-    def _measure(self) -> BenchRun:
+    def _measure(self, way: Way) -> BenchRun:
         asking = self._asking
         target, subject = choose_service(self._service, direct=True)
         settings = Settings(
             seed=asking.seed, runs=None, precision=asking.precision, budget_s=asking.measure_s, silence_s=SILENCE_S,
             slo=asking.slo, more={"temperature": 0.0}, least_runs=LEAST_RUNS,
+            goes_on=lambda result: self._goes_on(way, result),
         )  # fmt: skip
         wanted = Wanted(target, subject, asking.cells(), settings, asking.words())
         keeper = start_keeping(self._paths, wanted, None)
         return keeper.close(bench(wanted, Live(keeper.keep, self._watch))).run
+
+    def _goes_on(self, way: Way, result: CellResult) -> bool:
+        """Tells whether a way is measured on: off, with which all are compared, and what may be faster than it by chance."""
+        if way == OFF:
+            return True
+        seen = read_cell(result, way, self._asking.objective)
+        base = [one for one in (self._plain.seen if self._plain else ()) if one.content == result.cell.content]
+        if seen is None or len(base) != 1 or len(seen.rates) >= len(base[0].rates):
+            return False
+        return is_in_doubt(Sighting(way, (seen,)), Sighting(OFF, tuple(base)), WORTH)
 
     def _watch(self, cell: BenchCell, text: str) -> None:
         self._check_memory(())

@@ -13,7 +13,7 @@ from statistics import NormalDist
 from stoker.records import Record, Sighting, SpeculationKind, Way
 from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, Family, complexity, scouts
-from stoker.tune.ratios import compare, rate_of
+from stoker.tune.ratios import compare, is_in_doubt, rate_of
 
 WORTH = 0.01  # what is not faster by this much is not worth a start
 DOUBT = 0.1  # nor is what is faster by that much with a smaller chance
@@ -93,14 +93,15 @@ def next_pair(state: State, present: Way) -> tuple[Way, ...]:
     """Returns two ways to be started again, one after the other, before one is taken; none where that is not worth it.
 
     They are the choice and the fastest that drafts in another manner. The machine may have become slower between the first
-    starts of both, or one of those was lucky; where they are far apart, that changes nothing. Numbers beside each other are
-    known from one another, and which of them is taken matters little.
+    starts of both, or one of those was lucky; where they are far apart beyond chance, that changes nothing. Numbers beside
+    each other are known from one another, and which of them is taken matters little.
     """
     best, _ = choose(state, present)
     rival = max((one for one in state.measured if one.way.kind != best.way.kind), key=rate_of, default=None)
     if rival is None or state.starts + 2 > most_starts(state) or best.is_kept or rival.is_kept or best.start_logs:
         return ()
-    return (best.way, rival.way) if abs(math.log(rate_of(best) / rate_of(rival))) <= NEAR else ()
+    near = abs(math.log(rate_of(best) / rate_of(rival))) <= NEAR
+    return (best.way, rival.way) if near or is_in_doubt(rival, best, WORTH) else ()
 
 
 def _chance(guess: Guess, goal: float) -> float:

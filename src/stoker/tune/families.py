@@ -42,6 +42,14 @@ class Family(Record, frozen=True):
         """How its ways draft; None where it is of sizes."""
         return self.ways[0].kind
 
+    @property
+    def name(self) -> str:
+        """Returns what a person calls its ways: the kind of draft, or what is special beside it."""
+        way = self.ways[0]
+        if way.draft_adaptive or way.draft_topk:
+            return "adaptive" if way.draft_adaptive else "trees"
+        return "lookups" if way.lookup_max else way.kind or "sizes"
+
     def number(self, way: Way) -> float | None:
         """Returns a way's place on the axis; None where it has none."""
         found: float | None = getattr(way, self.axis) if self.axis else None

@@ -57,6 +57,12 @@ def compare(a: Sighting, b: Sighting) -> Ratio:
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
+def is_in_doubt(a: Sighting, b: Sighting, worth: float = 0.0) -> bool:
+    """Tells whether a is faster than b by more than `worth` in the mean, and that may be chance."""
+    found = compare(a, b)
+    return found.ratio > 1 + worth and not found.is_faster
+
+
 def together(first: Sighting, second: Sighting) -> Sighting:
     """Returns what two starts of a way gave, repeat by repeat: both were asked the same prompts."""
     seen = tuple(

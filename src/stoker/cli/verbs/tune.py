@@ -33,16 +33,22 @@ Example:
   stoker tune coder --content code
   stoker tune coder --content code --content prose --budget 30m
   stoker tune coder --objective throughput --concurrency 8
+  stoker tune coder --only eagle3 --only ngram
   stoker tune coder --knob batch_tokens --pp 4096
   stoker tune coder --dry-run
 """
 MANY = 8
+FAMILY_NAMES = ("ngram", "draft", "eagle", "eagle3", "mtp", "trees", "adaptive", "lookups")
 KNOBS = ("drafts", "parallel", "batch_tokens", "graph_batch", "memory_share")
 
 
 @click.command(help=HELP, short_help="Find the fastest way to draft, or a size, with few starts.")
 @click.argument("service", required=False)
 @click.option("--knob", type=click.Choice(KNOBS), default="drafts", help="What to turn. [drafts]")
+@click.option(
+    "--only", multiple=True, type=click.Choice(FAMILY_NAMES), metavar="KIND",
+    help=f"Try ways of this kind alone, beside off: {', '.join(FAMILY_NAMES)}; several. [all that there are]",
+)  # fmt: skip
 @click.option(
     "--objective", type=click.Choice(["single", "throughput", "goodput"]),
     help="Fast for one request, for many together, or for those within --slo. [single; throughput for sizes]",
@@ -102,6 +108,8 @@ def _asking(asked: dict[str, Any]) -> Asking:
     if (asked["objective"] == "goodput") != (asked["limits"] is not None):
         raise click.UsageError("goodput counts requests within --slo, and nothing else does: give both or none")
     sizes = asked["knob"] != "drafts"
+    if sizes and asked["only"]:
+        raise click.UsageError(f"--only is for ways to draft, and {asked['knob']} is a size")
     if sizes and asked["objective"] == "single":
         raise click.UsageError("sizes are for many requests together: leave --objective out, or say throughput or goodput")
     objective: Objective = asked["objective"] or ("throughput" if sizes else "single")
@@ -113,5 +121,5 @@ def _asking(asked: dict[str, Any]) -> Asking:
         knob=asked["knob"], objective=objective, contents=tuple(dict.fromkeys(asked["contents"])) or ("prose",),
         budget_s=asked["budget_s"], prompt_tokens=asked["pp"], new_tokens=asked["tg"],
         concurrency=concurrency, slo=asked["limits"], measure_s=asked["measure_s"],
-        precision=asked["precision"], seed=asked["seed"], fresh=asked["fresh"],
+        precision=asked["precision"], seed=asked["seed"], fresh=asked["fresh"], only=asked["only"],
     )  # fmt: skip
