@@ -125,8 +125,7 @@ class Sealed(asyncio.Transport, asyncio.Protocol):
 
     def _fail(self, problem: ssl.SSLError) -> None:
         self._fault = problem.with_traceback(None)  # which knows this
-        self._plain.write(self._outgoing.read())  # TLS's word of what was wrong
-        self._plain.close()
+        self._plain.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tells that no more comes; without an error only where TLS has said so, or where it was ended here."""
