@@ -268,11 +268,12 @@ def say_cost(found: list[Cost], streams: int) -> str:
     """Returns the costs as text."""
     rows = [(f"{one.added_us:.0f} us", f"{one.cpu_one_ms:.0f} ms", f"{one.cpu_door_ms:.0f} ms") for one in found]
     middle = statistics.median(one.added_us for one in found)
-    ratio = statistics.median(one.cpu_door_ms / one.cpu_one_ms for one in found)
+    ratios = [one.cpu_door_ms / one.cpu_one_ms for one in found]
+    ratio, spread = statistics.median(ratios), f"{min(ratios):.2f} to {max(ratios):.2f}"
     return "\n".join([
         f"{streams} streams of 200 chunks, 20 ms apart, each twice. A remote box adds {middle:.0f} us to a chunk's way",
         f"(p50, the median of {len(found)} rounds); the door's processor time for 1000 chunks is {ratio:.2f} of what one",
-        "box alone takes.", "",
+        f"box alone takes ({spread}).", "",
         markdown(["added, p50", "one box, CPU for 1000 chunks", "door, CPU for 1000 chunks"], [[*row] for row in rows]),
     ])  # fmt: skip
 

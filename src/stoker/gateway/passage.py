@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 
 from stoker.gateway.framing import CRLF, Body, BrokenFraming, ChunkedBody, OpenBody, size_line
 
@@ -15,12 +14,6 @@ OPENING_BYTES, TAIL_PIECE_BYTES, TAIL_PIECES = 2 * 1024, 4 * 1024, 16
 TOKEN = re.compile(
     rb'"(?:content|reasoning_content|reasoning|text|thinking|delta|arguments|partial_json)"\s*:\s*"[^"]'
 ).search
-
-
-def _keep_copy(pieces: deque[bytes], data: bytes) -> None:
-    # uvloop reads TLS into 256 KiB and gives back what is over. A piece that is kept lies where the next such read would
-    # have found room: of 600 streams that kept theirs the memory went on growing, of 600 that kept copies it did not.
-    pieces.append(bytes(memoryview(data)))
 
 
 class Passage(asyncio.Protocol):
@@ -35,7 +28,7 @@ class Passage(asyncio.Protocol):
     def __init__(
         self, body: Body, write: Callable[[bytes], None], as_it_comes: bool, is_stream: bool, *,
         on_end: Callable[[], None], on_broken: Callable[[BrokenFraming], None],
-        on_lost: Callable[[Exception | None], None], is_encrypted: bool = False,
+        on_lost: Callable[[Exception | None], None],
     ) -> None:  # fmt: skip
         self.moved = False
         self.first_at: float | None = None
@@ -47,7 +40,7 @@ class Passage(asyncio.Protocol):
         self.is_stream = is_stream
         self._on_end, self._on_broken, self._on_lost = on_end, on_broken, on_lost
         self._pieces: deque[bytes] = deque(maxlen=TAIL_PIECES)
-        self._keep = partial(_keep_copy, self._pieces) if is_encrypted else self._pieces.append
+        self._keep = self._pieces.append
 
     @property
     def tail(self) -> bytes:

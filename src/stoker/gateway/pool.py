@@ -8,7 +8,7 @@ from collections import defaultdict
 from itertools import takewhile
 from typing import cast
 
-from stoker.gateway.pinned import check_pin, client_tls
+from stoker.gateway.sealed import open_sealed
 from stoker.records import Endpoint
 
 CONNECT_TRIES = 2
@@ -114,16 +114,11 @@ class Pool:
             return (await self._loop.create_connection(lambda: EngineConnection(address, self), *address[:2]))[1]
 
     async def _open_box(self, address: Address) -> EngineConnection:
-        host, port, pin = address
+        connection = EngineConnection(address, self)
         async with asyncio.timeout(BOX_CONNECT_LIMIT_S):
-            transport, connection = await self._loop.create_connection(
-                lambda: EngineConnection(address, self), host, port, ssl=client_tls(), server_hostname=host
-            )
-        try:
-            check_pin(transport.get_extra_info("ssl_object"), pin)
-        except OSError:
-            connection.drop()
-            raise
+            transport = await open_sealed(*address)
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
         return connection
 
     def keep(self, connection: EngineConnection) -> None:

@@ -166,7 +166,6 @@ class Relay(asyncio.Protocol):
             passage = Passage(
                 reply.body, as_it_comes or self._exchange.write, as_it_comes is not None, reply.is_stream,
                 on_end=self._finish, on_broken=self._end_malformed, on_lost=self.connection_lost,
-                is_encrypted=bool(self._endpoint.box),
             )  # fmt: skip
         self.passage = passage
         connection.transport.set_protocol(passage)
