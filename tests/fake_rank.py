@@ -56,11 +56,12 @@ def main(script_file: str, words: list[str]) -> None:
     print(JOINED.format(rank=rank, size=size), flush=True)
     if rank:
         signal.pause()
-    _serve(script, options)
+    serve(script, options)
     del ends
 
 
-def _serve(script: Script, options: dict[str, str]) -> None:
+def serve(script: Script, options: dict[str, str]) -> None:
+    """Answers as the script says, for ever."""
     Handler.script, Handler.model = script, options["--served-model-name"]
     ThreadingHTTPServer.daemon_threads = True
     ThreadingHTTPServer(("127.0.0.1", int(options["--port"])), Handler).serve_forever()
@@ -73,7 +74,7 @@ def _serve_over_ray(script: Script, options: dict[str, str]) -> None:
         raise SystemExit(f"Ray has {nodes}")
     given = sorted(name for name in os.environ if name.startswith("NCCL_"))
     print(f"stoker-test: over Ray on {nodes}, told {given}", flush=True)
-    _serve(script, options)
+    serve(script, options)
 
 
 def _meet(rank: int, size: int, address: tuple[str, int]) -> list[socket.socket]:

@@ -7,7 +7,6 @@ them does. An agent has no marker of ours, and outlives them all: so does the re
 from __future__ import annotations
 
 import ctypes
-import os
 import signal
 import socket
 import subprocess
@@ -20,7 +19,7 @@ from fake_engine import write_program
 
 STARTED = "2026-11-24 17:38:48,811 SUCC scripts.py:1251 -- Ray runtime started."
 DIE_WITH_PARENT, SECOND = 1, 1.0
-LISTEN = "0.0.0.0"
+LISTEN, SHORT = "0.0.0.0", Path("/tmp")
 
 
 def main(script_file: str, words: list[str]) -> None:
@@ -100,6 +99,13 @@ def _agent(address: str) -> None:
 def write_ray(folder: Path) -> Path:
     """Writes the program `ray` beside an engine's."""
     return write_program(folder / "ray", "fake_ray", folder / "no-script")
+
+
+def remove_links(folder: Path) -> None:
+    """Removes the links by which the sockets of a box with a long folder have short names."""
+    for link in SHORT.glob("stoker-ray-*"):
+        if link.is_symlink() and link.readlink().is_relative_to(folder):
+            link.unlink()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import pytest
 
 from fake_engine import Script
 from fake_rank import SERVICE, write_rank
+from fake_ray import remove_links
 from home import wait_for
 from net_boxes import IN_NAMESPACES, Box, Network
 from stoker.records import ServiceView, State
@@ -73,6 +74,8 @@ def pair(network: Network) -> Iterator[tuple[Box, Box]]:
     a.join(b, "--act")
     yield a, b
     left = {box.name: of_ray(box) for box in (a, b) if box.run("down", code=None) and of_ray(box)}
+    for box in (a, b):
+        remove_links(box.folder)
     for pid in (pid for of_box in left.values() for pid in of_box):
         os.kill(pid, signal.SIGKILL)
     assert left == {}
@@ -101,7 +104,7 @@ def test_one_command_starts_rays_head_then_the_worker_then_the_engine(pair: tupl
 
 
 def test_each_box_keeps_rays_files_in_its_own_state(pair: tuple[Box, Box]) -> None:
-    a, b = pair
+    a = pair[0]
     a.run("up", "duo")
     assert all((box.paths.state / "ray" / "duo" / "session").is_dir() for box in pair)
     (stale := a.paths.state / "ray" / "duo" / "stale").touch()
@@ -154,9 +157,11 @@ def test_a_worker_that_cannot_join_is_named_and_rays_head_ends(pair: tuple[Box, 
     assert "over Ray" not in a.paths.engine_log("duo").read_text()
 
 
-def test_a_worker_that_waits_for_memory_keeps_the_engine_from_starting(pair: tuple[Box, Box]) -> None:
-    a, b = pair
+def test_a_worker_without_memory_keeps_the_engine_from_starting(network: Network) -> None:
+    a, b = network.add("a"), network.add("b")
+    set_up(a)
     set_up(b, limits="memory_wait_s = 0.2\nmemory_floor_bytes = 100000000000000")
+    a.join(b, "--act")
     done = a.run("up", "duo", code=1)
     assert "rank 1 on b is FAILED" in done.stderr and "93132.3 GiB kept" in done.stderr
     assert nothing_is_left(a, b)
@@ -190,21 +195,17 @@ def test_a_new_daemon_ends_what_lost_its_other_half(pair: tuple[Box, Box], role:
 
 def test_a_daemon_that_dies_while_workers_join_leaves_nothing(pair: tuple[Box, Box]) -> None:
     a, b = pair
-    gate = b.folder / "gate"
-    ray = b.folder / "rank" / "ray"
-    ray.write_text(f"#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.02; done\nexit 3\n")
-    up = subprocess.Popen(
-        [*a.prefix, sys.executable, "-m", "stoker", "up", "duo"], env=a.environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    wait_for("the worker's Ray", lambda: b.engines())
-    assert "Ray's head here, and b to join it" in (known(a).awaits or "")
-    a.kill_daemon()
-    up.wait(60)
-    a.run("down", code=None)
-    gate.touch()
-    wait_for("the head's box to be empty", lambda: nothing_is_left(a))
-    wait_for("the worker's lease to end", lambda: nothing_is_left(b), 40.0)
+    (b.folder / "rank" / "ray").write_text("#!/bin/sh\nwhile :; do sleep 1; done\n")
+    words = [*a.prefix, sys.executable, "-m", "stoker", "up", "duo"]
+    with subprocess.Popen(words, env=a.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as up:
+        wait_for("the worker's Ray", lambda: of_ray(b))
+        assert "Ray's head here, and b to join it" in (known(a).awaits or "")
+        a.kill_daemon()
+        up.wait(60)
+    assert of_ray(a)
+    a.run("down")
+    assert nothing_is_left(a)
+    wait_for("the worker to end without its head", lambda: nothing_is_left(b), 45.0)
 
 
 def test_an_executor_that_differs_from_box_to_box_is_refused(pair: tuple[Box, Box]) -> None:
@@ -225,8 +226,9 @@ def test_a_box_without_ray_is_refused_by_name(pair: tuple[Box, Box]) -> None:
 
 def test_another_ray_on_the_heads_port_is_named_before_anything_starts(pair: tuple[Box, Box]) -> None:
     a, b = pair
+    listen = "import socket; s = socket.create_server(('0.0.0.0', 6379)); print(flush=True); input()"
     with subprocess.Popen(
-        [*a.prefix, sys.executable, "-c", "import socket; s = socket.create_server(('0.0.0.0', 6379)); print(flush=True); input()"],
+        [*a.prefix, sys.executable, "-c", listen],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as other:  # fmt: skip
         assert other.stdout is not None
