@@ -216,6 +216,16 @@ def test_an_executor_that_differs_from_box_to_box_is_refused(pair: tuple[Box, Bo
     assert nothing_is_left(a, b)
 
 
+def test_different_rays_are_refused_before_anything_starts(pair: tuple[Box, Box]) -> None:
+    a, b = pair
+    for box, version in ((a, "2.60.0"), (b, "2.55.1")):
+        (box.folder / "pyvenv.cfg").write_text("version = 3.12.3\n")
+        (box.folder / "lib" / "python3.12" / "site-packages" / f"ray-{version}.dist-info").mkdir(parents=True)
+    done = a.run("up", "duo", code=3)
+    assert "have not the same environment (a: python 3.12.3, ray 2.60.0, b: python 3.12.3, ray 2.55.1)" in done.stderr
+    assert nothing_is_left(a, b)
+
+
 def test_a_box_without_ray_is_refused_by_name(pair: tuple[Box, Box]) -> None:
     a, b = pair
     (b.folder / "rank" / "ray").unlink()

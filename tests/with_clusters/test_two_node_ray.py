@@ -28,19 +28,21 @@ PYTHON = os.environ.get("STOKER_CLUSTERS", "")
 MODEL = Path(__file__).parents[2] / "models" / "demo" / "hf"
 GIB = 1024**3
 DASHBOARD_PORT = 8265
+TOKEN = "0123456789abcdef" * 4
 SIGNS = re.compile(r"ray::|site-packages/ray/|-m ray\.|bin/ray start")
 TOLD = re.compile(r"^workers: (?P<workers>.*) store: (?P<store>.*)$", re.MULTILINE)
 pytestmark = [pytest.mark.elsewhere(bool(PYTHON), "the clusters of `make test-clients`"), IN_NAMESPACES]
 
 
-def set_up(box: Box) -> None:
+def set_up(box: Box, more: str = "") -> None:
     """Gives a box an environment with the real Ray and the program that stands for vLLM."""
     folder = box.folder / "bin"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "script.json").write_text("{}")
     program = write_program(folder / "vllm", "ray_rank", folder / "script.json", PYTHON, Path(__file__).parent)
+    (folder / "ray").unlink(missing_ok=True)
     (folder / "ray").symlink_to(Path(PYTHON).with_name("ray"))
-    box.configure(SERVICE.format(model=MODEL, program=program, more='executor = "ray"'))
+    box.configure(SERVICE.format(model=MODEL, program=program, more=f'executor = "ray"\n{more}'))
 
 
 @pytest.fixture
@@ -131,3 +133,24 @@ def test_a_new_daemon_takes_ray_back_and_ends_what_is_left_of_half_a_cluster(pai
     a.run("up", "duo")
     assert not before.keys() & {**of_ray(a), **of_ray(b)}.keys()
     assert a.chat("duo").status_code == 200
+
+
+def test_with_a_token_on_each_box_nobody_else_is_let_in(pair: tuple[Box, Box]) -> None:
+    a = pair[0]
+    for box in pair:
+        token = box.folder / "token"
+        token.write_text(TOKEN)
+        set_up(box, f'environment = {{ RAY_AUTH_MODE = "token", RAY_AUTH_TOKEN_PATH = "{token}" }}')
+    a.run("up", "duo")
+    assert a.chat("duo").status_code == 200
+    assert join(a, TOKEN).returncode == 0
+    stranger = join(a, TOKEN[::-1])
+    assert stranger.returncode != 0
+    assert "authentication" in stranger.stderr.lower()
+
+
+def join(box: Box, token: str) -> subprocess.CompletedProcess[str]:
+    """Joins the cluster as anybody on the network could."""
+    words = [*box.prefix, PYTHON, "-c", f"import ray; ray.init(address='{box.address}:6379')"]
+    own = {"PATH": os.environ["PATH"], "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token, "HOME": str(box.folder)}
+    return subprocess.run(words, env=own, capture_output=True, text=True, timeout=120)
