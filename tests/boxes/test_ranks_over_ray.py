@@ -53,7 +53,7 @@ def _words(pid: int) -> list[str]:
 
 
 def _is_ray(pid: int) -> bool:
-    return any(word.endswith(("/ray", "fake_ray.py")) for word in _words(pid))
+    return any(word.endswith(("/rank/ray", "/fake_ray.py")) for word in _words(pid))
 
 
 def everything(*boxes: Box) -> set[int]:
@@ -65,6 +65,14 @@ def nothing_is_left(*boxes: Box) -> bool:
     return not everything(*boxes)
 
 
+@pytest.fixture(autouse=True)
+def no_links(network: Network) -> Iterator[None]:
+    """Leaves no link of Ray's in /tmp: the folders of tests are too long for sockets."""
+    yield
+    for box in network.boxes.values():
+        remove_links(box.folder)
+
+
 @pytest.fixture
 def pair(network: Network) -> Iterator[tuple[Box, Box]]:
     """Two boxes whose service goes over Ray; nothing of either is left afterwards."""
@@ -74,8 +82,6 @@ def pair(network: Network) -> Iterator[tuple[Box, Box]]:
     a.join(b, "--act")
     yield a, b
     left = {box.name: of_ray(box) for box in (a, b) if box.run("down", code=None) and of_ray(box)}
-    for box in (a, b):
-        remove_links(box.folder)
     for pid in (pid for of_box in left.values() for pid in of_box):
         os.kill(pid, signal.SIGKILL)
     assert left == {}
@@ -197,11 +203,14 @@ def test_a_daemon_that_dies_while_workers_join_leaves_nothing(pair: tuple[Box, B
     a, b = pair
     (b.folder / "rank" / "ray").write_text("#!/bin/sh\nwhile :; do sleep 1; done\n")
     words = [*a.prefix, sys.executable, "-m", "stoker", "up", "duo"]
-    with subprocess.Popen(words, env=a.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as up:
-        wait_for("the worker's Ray", lambda: of_ray(b))
+    up = subprocess.Popen(words, env=a.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for("the worker's Ray", lambda: bool(of_ray(b)))
         assert "Ray's head here, and b to join it" in (known(a).awaits or "")
         a.kill_daemon()
-        up.wait(60)
+    finally:
+        up.kill()
+        up.wait()
     assert of_ray(a)
     a.run("down")
     assert nothing_is_left(a)
