@@ -199,6 +199,29 @@ def test_a_new_daemon_ends_what_lost_its_other_half(pair: tuple[Box, Box], role:
     assert a.chat("duo").status_code == 200
 
 
+def test_a_new_daemon_of_a_worker_takes_its_ray_back(pair: tuple[Box, Box]) -> None:
+    a, b = pair
+    a.run("up", "duo")
+    before = everything(a, b)
+    b.kill_daemon()
+    b.run("boxes", "code")  # starts the next one
+    assert wait_until(b, State.READY, State.FAILED).state is State.READY
+    assert everything(a, b) == before
+    assert a.chat("duo").status_code == 200
+
+
+def test_a_new_daemon_of_a_worker_ends_what_its_ray_left(pair: tuple[Box, Box]) -> None:
+    a, b = pair
+    a.run("up", "duo")
+    before = everything(a, b)
+    b.kill_daemon()
+    os.kill(of_ray(b, "start")[0], signal.SIGKILL)
+    assert of_ray(b, "agent")  # without a marker, and without a parent
+    b.run("boxes", "code")
+    assert settled(a).state is State.READY
+    assert not before & everything(a, b)
+
+
 def test_a_daemon_that_dies_while_workers_join_leaves_nothing(pair: tuple[Box, Box]) -> None:
     a, b = pair
     (b.folder / "rank" / "ray").write_text("#!/bin/sh\nwhile :; do sleep 1; done\n")

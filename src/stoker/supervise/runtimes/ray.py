@@ -83,6 +83,9 @@ class RunningBeside:
 
     def close(self) -> None:
         """Lets go of both, of one that has yet to end once it has."""
+        if not self._waiting:
+            self._own.close()
+            self._ray.close()
         for task, close in self._waiting.items():
             if task.done():
                 close()
@@ -161,17 +164,25 @@ class RayHeadRuntime(ProcessRuntime):
 
 
 async def until_first_ends(head: EngineProcess, work: Coroutine[Any, Any, T]) -> T:
-    """Returns what some work gives; raises RayEnded where Ray's head ends before it."""
+    """Returns what some work gives; raises RayEnded where Ray's head ends before it. A head that failed so is let go of."""
+    try:
+        return await _race(head, work)
+    except BaseException:
+        head.close()
+        raise
+
+
+async def _race(head: EngineProcess, work: Coroutine[Any, Any, T]) -> T:
     ended, working = asyncio.ensure_future(head.wait()), asyncio.ensure_future(work)
     try:
         await asyncio.wait((ended, working), return_when=asyncio.FIRST_COMPLETED)
-        if ended.done():
-            raise RayEnded(f"Ray's head ended before the engine was started ({ended.result()})")
-        return working.result()
     finally:
         ended.cancel()
         working.cancel()
         await asyncio.wait((ended, working))
+    if not ended.cancelled():
+        raise RayEnded(f"Ray's head ended before the engine was started ({ended.result()})")
+    return working.result()
 
 
 def _sessions(handle: Handle | None) -> frozenset[int]:
@@ -223,5 +234,5 @@ async def _await_line(log: Path, from_bytes: int) -> None:
 
 def _read_from(log: Path, from_bytes: int) -> str:
     with log.open("rb") as source:
-        source.seek(from_bytes)
+        source.seek(from_bytes if os.fstat(source.fileno()).st_size >= from_bytes else 0)  # it may have been rotated
         return source.read().decode(errors="replace")
