@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from fake_ray import remove_links
 from home import wait_for
 from net_boxes import IN_NAMESPACES, Box, Network
 from stoker.records import ServiceView, State
+from stoker.supervise.runtimes.ranked import LEASE_S
 
 MODEL = Path(__file__).parents[2] / "models" / "demo" / "hf"
 OVER_RAY = 'executor = "ray"'
@@ -238,6 +240,33 @@ def test_a_daemon_that_dies_while_workers_join_leaves_nothing(pair: tuple[Box, B
     a.run("down")
     assert nothing_is_left(a)
     wait_for("the worker to end without its head", lambda: nothing_is_left(b), 45.0)
+
+
+def test_ranks_that_are_there_are_kept_while_another_takes_longer_than_their_lease(network: Network) -> None:
+    boxes = [network.add(name) for name in "abcd"]
+    a, late = boxes[0], boxes[3]
+    for box in boxes:
+        set_up(box)
+        table = box.paths.config.read_text().replace('["a", "b"]', '["a", "b", "c", "d"]')
+        box.paths.config.write_text(table)
+    for box in boxes[1:]:
+        a.join(box, "--act")
+    gate, ray = late.folder / "gate", late.folder / "rank" / "ray"
+    ray.rename(ray.with_name("ray-after-all"))
+    ray.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.05; done\nexec "$0-after-all" "$@"\n')
+    ray.chmod(0o755)
+    up = subprocess.Popen([*a.prefix, sys.executable, "-m", "stoker", "up", "duo"], env=a.environment)
+    try:
+        wait_for("two to have joined", lambda: bool(of_ray(boxes[1], "raylet") and of_ray(boxes[2], "raylet")))
+        begun_s, there = time.monotonic(), everything(*boxes[1:3])
+        wait_for("a lease to be over", lambda: time.monotonic() > begun_s + LEASE_S + 2.0)
+        gate.touch()
+        assert up.wait(60) == 0
+    finally:
+        up.kill()
+        up.wait()
+    assert everything(*boxes[1:3]) >= there
+    assert a.chat("duo").status_code == 200
 
 
 def test_an_executor_that_differs_from_box_to_box_is_refused(pair: tuple[Box, Box]) -> None:

@@ -149,9 +149,19 @@ class RankedRuntime:
         """Returns once all other ranks are past some states; raises RanksLost with what became of those that will not be."""
         async with asyncio.TaskGroup() as tasks:
             jobs = [tasks.create_task(self._start(part, start.marker, not_yet)) for part in self._parts]
+            keeping = tasks.create_task(self._keep(start.marker))
+            await asyncio.wait(jobs)
+            keeping.cancel()
         lost = [said for job in jobs if (said := job.result())]
         if lost:
             raise RanksLost("; ".join(lost), next_step=f"`stoker logs {start.plan.service} --on BOX` shows what it said")
+
+    async def _keep(self, launch: str) -> None:
+        """Says to the ranks that are there that they are still wanted, while others have yet to come."""
+        while True:
+            await asyncio.sleep(RENEW_S)
+            told = (self._crew.renew(part, launch, None, 0.0, is_whole=False) for part in self._parts)
+            await asyncio.gather(*told, return_exceptions=True)
 
     async def _start(self, part: Part, launch: str, not_yet: frozenset[State]) -> str:
         """Returns once a rank is past some states, or what became of it instead."""
