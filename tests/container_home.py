@@ -116,7 +116,7 @@ class ContainerHome:
         plan = self.plan(script, **changes)
         port = plan.port or pick_free_port("127.0.0.1")
         marker = f"{INSTANCE}/{plan.service}/{self._launches}"
-        start = Start(plan, self._launches, marker, port, "s3cret-key", self.log(plan.service))
+        start = Start(plan, self._launches, marker, port, "s3cret-key", self.log(plan.service), self.folder)
         handle = Handle(self._launches, marker, None, None, read_boot_id(), port, 0)
         return await (runtime or self.runtime(plan.service)).start(start, handle, self.saved.append)
 

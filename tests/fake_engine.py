@@ -213,10 +213,16 @@ def write_fake_engine(folder: Path, script: Script) -> Path:
     return write_program(program, "fake_engine", script_file)
 
 
-def write_program(program: Path, module: str, script_file: Path) -> Path:
-    """Writes a program that calls a module's `main` with a file that says what to do, and its own words."""
+def write_program(
+    program: Path, module: str, script_file: Path, python: str = sys.executable, beside: Path | None = None
+) -> Path:
+    """Writes a program that calls a module's `main` with a file that says what to do, and its own words.
+
+    The module lies here, or in the folder `beside`.
+    """
+    folders = [str(folder) for folder in (beside, Path(__file__).parent) if folder is not None]
     program.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"#!{python}\nimport sys\nsys.path[:0] = {folders!r}\n"
         f"import {module}\n{module}.main({str(script_file)!r}, sys.argv[1:])\n"
     )
     program.chmod(0o755)

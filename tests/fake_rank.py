@@ -7,6 +7,7 @@ that has lost the others says nothing and does not end: so does a real one that 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import time
@@ -15,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from fake_engine import Handler, Script, wait_for_file, write_program
+from fake_ray import nodes_of, write_ray
 
 JOINED = (
     "INFO 11-24 01:00:00 [parallel_state.py:1] rank {rank} in world size {size} is assigned as DP rank 0, TP rank {rank}"
@@ -39,6 +41,8 @@ def main(script_file: str, words: list[str]) -> None:
     """Joins the others, and serves where it is the head."""
     script = Script(**json.loads(Path(script_file).read_text()))
     options = dict(pairwise(words))
+    if options["--distributed-executor-backend"] == "ray":
+        _serve_over_ray(script, options)
     rank, size = int(options["--node-rank"]), int(options["--nnodes"])
     address = options["--master-addr"], int(options["--master-port"])
     if script.ignores_term:
@@ -52,10 +56,25 @@ def main(script_file: str, words: list[str]) -> None:
     print(JOINED.format(rank=rank, size=size), flush=True)
     if rank:
         signal.pause()
+    serve(script, options)
+    del ends
+
+
+def serve(script: Script, options: dict[str, str]) -> None:
+    """Answers as the script says, for ever."""
     Handler.script, Handler.model = script, options["--served-model-name"]
     ThreadingHTTPServer.daemon_threads = True
     ThreadingHTTPServer(("127.0.0.1", int(options["--port"])), Handler).serve_forever()
-    del ends
+
+
+def _serve_over_ray(script: Script, options: dict[str, str]) -> None:
+    """Serves where all boxes have joined Ray, and dies as vLLM does where they have not; its log tells of both."""
+    nodes = nodes_of(os.environ["RAY_ADDRESS"])
+    if script.dies == "loading" or len(nodes) != int(options["--tensor-parallel-size"]):
+        raise SystemExit(f"Ray has {nodes}")
+    given = sorted(name for name in os.environ if name.startswith("NCCL_"))
+    print(f"stoker-test: over Ray on {nodes}, told {given}", flush=True)
+    serve(script, options)
 
 
 def _meet(rank: int, size: int, address: tuple[str, int]) -> list[socket.socket]:
@@ -75,4 +94,5 @@ def write_rank(folder: Path, script: Script) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     script_file, program = folder / "script.json", folder / "fake-vllm"
     script_file.write_text(json.dumps(script.__dict__))
+    write_ray(folder)
     return write_program(program, "fake_rank", script_file)

@@ -200,6 +200,10 @@ class Paths(Record, frozen=True):
         """How far a workflow came."""
         return self.state / "runs" / f"{workflow}.json"
 
+    def ray_folder(self, service: str) -> Path:
+        """Where Ray keeps its sockets and logs while it starts a service's processes; short, as the paths of sockets are."""
+        return self.state / "ray" / service
+
     def engine_log(self, service: str) -> Path:
         """What one service's engine prints."""
         return self.state / "logs" / f"{service}.log"

@@ -47,6 +47,17 @@ def test_the_words_of_every_rank_are_printed_the_head_last(pair: Home) -> None:
     assert said.count("--headless") == 1
 
 
+def test_through_ray_its_head_is_printed_first_and_the_engine_last(pair: Home) -> None:
+    pair.paths.config.write_text(pair.paths.config.read_text() + 'executor = "ray"\n')
+    said = pair.run("plan", "big", "--render", "argv").stdout
+    ray, worker, engine = said.replace(" \\\n  ", " ").split("# ")[1:]
+    assert ray.startswith("Ray's head, on a; it stays") and worker.startswith("rank 1, on b")
+    assert "ray start --head --port 6379" in ray and "NCCL_SOCKET_IFNAME=enp1s0f1np1" in ray
+    assert "ray start --address 192.168.100.11:6379" in worker and "NCCL_SOCKET_IFNAME=enp1s0f1np1" in worker
+    assert "vllm serve" in engine and "RAY_ADDRESS=192.168.100.11:6379" in engine
+    assert "NCCL_SOCKET_IFNAME" not in engine  # vLLM would copy it to the other box
+
+
 def test_a_plan_over_two_boxes_as_json_has_its_ways_and_ranks(pair: Home) -> None:
     report = pair.json("plan", "big")
     assert [way["kind"] for way in report["ways"]] == ["one box", "replicas", "tensor", "pipeline"]

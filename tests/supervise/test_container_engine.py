@@ -62,7 +62,7 @@ def test_llama_cpp_in_a_container_gives_tokens_to_who_has_the_key(
     handle = Handle(1, f"{INSTANCE}/small/1", None, None, read_boot_id(), port, 0)
 
     async def run() -> None:
-        start = Start(plan, 1, handle.marker, port, KEY, home.log())
+        start = Start(plan, 1, handle.marker, port, KEY, home.log(), home.folder)
         running = await home.runtime().start(start, handle, home.saved.append)
         waiting = asyncio.ensure_future(running.wait())
         assert await answer(running, port, "wrong", home.log()) == (401, 0)

@@ -1,92 +1,156 @@
-"""The words planned for Ray, run on two boxes of a network by the real Ray: it then has a GPU to give on each.
+"""A service over two boxes of a network by one command, through the real Ray: it gives a GPU on each, and ends without rest.
 
-vLLM itself is not started: its build for the processor knows no device that Ray could give it.
+vLLM itself is not started: its build for the processor knows no device that Ray could give it. In its place stands a program
+that asks Ray for what vLLM asks it for (`ray_rank.py`).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from checkpoints import LLAMA, WHOLE, llama, write_checkpoint
+from fake_engine import write_program
+from fake_rank import SERVICE
+from fake_ray import remove_links
 from home import wait_for
 from net_boxes import IN_NAMESPACES, Box, Network
-from pair_of_sparks import write_facts
-from stoker.facts.machine.boxes import read_box
-from stoker.records.machine import NetworkPort
-from stoker.records.spread import RankPlan, SpreadReport
+from stoker.facts.machine.ports import is_port_free
+from stoker.records import ServiceView, State
 
 PYTHON = os.environ.get("STOKER_CLUSTERS", "")
-LIMIT_S = 120.0
+MODEL = Path(__file__).parents[2] / "models" / "demo" / "hf"
+GIB = 1024**3
+DASHBOARD_PORT = 8265
+TOKEN = "0123456789abcdef" * 4
+SIGNS = re.compile(r"ray::|site-packages/ray/|-m ray\.|bin/ray start")
+TOLD = re.compile(r"^workers: (?P<workers>.*) store: (?P<store>.*)$", re.MULTILINE)
 pytestmark = [pytest.mark.elsewhere(bool(PYTHON), "the clusters of `make test-clients`"), IN_NAMESPACES]
+
+
+def set_up(box: Box, more: str = "") -> None:
+    """Gives a box an environment with the real Ray and the program that stands for vLLM."""
+    folder = box.folder / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "script.json").write_text("{}")
+    program = write_program(folder / "vllm", "ray_rank", folder / "script.json", PYTHON, Path(__file__).parent)
+    (folder / "ray").unlink(missing_ok=True)
+    (folder / "ray").symlink_to(Path(PYTHON).with_name("ray"))
+    box.configure(SERVICE.format(model=MODEL, program=program, more=f'executor = "ray"\n{more}'))
 
 
 @pytest.fixture
 def pair(network: Network) -> Iterator[tuple[Box, Box]]:
-    """Two boxes, of which nothing of Ray is left afterwards."""
+    """Two boxes of which nothing is left afterwards."""
     a, b = network.add("a"), network.add("b")
+    set_up(a)
+    set_up(b)
+    a.join(b, "--act")
+    a.limit_s = b.limit_s = 120.0
     yield a, b
     for box in (a, b):
-        for pid in _pids(box):
-            os.kill(pid, signal.SIGKILL)
-        wait_for("Ray to end", partial(_is_empty, box))
+        box.run("down", code=None)
+        remove_links(box.folder)
+    left = {box.name: of_ray(box) for box in (a, b)}
+    for pid in (pid for of_box in left.values() for pid in of_box):
+        os.kill(pid, signal.SIGKILL)
+    assert left == {"a": {}, "b": {}}
 
 
-def _is_empty(box: Box) -> bool:
-    return not _pids(box)
-
-
-def _pids(box: Box) -> list[int]:
+def of_ray(box: Box) -> dict[int, str]:
+    """The processes of a box that are Ray's or were started by it, or that stand for vLLM."""
     found = subprocess.run(["ip", "netns", "pids", box.namespace], capture_output=True, text=True, check=True)
-    return [int(pid) for pid in found.stdout.split()]
+    said = {int(pid): _words(pid) for pid in found.stdout.split()}
+    return {pid: words for pid, words in said.items() if SIGNS.search(words) or str(box.folder / "bin") in words}
 
 
-def plan(box: Box, *others: Box) -> tuple[RankPlan, ...]:
-    """Returns the ranks that are planned for boxes with these addresses."""
-    boxes = {one.name: one for one in (box, *others)}
-    facts = {
-        name: msgspec.structs.replace(
-            read_box("gb10"), ports=(NetworkPort("none", 1, True, "ethernet", 200.0, "eth0", 1500, one.address),)
-        )
-        for name, one in boxes.items()
-    }
-    write_facts(box.folder / "boxes", **facts)
-    model = write_checkpoint(box.folder / "model", llama(LLAMA), LLAMA, **WHOLE)
-    names = json.dumps(list(boxes))
-    box.configure(
-        f'[service.duo]\nmodel = "{model}"\nengine = "vllm"\nversion = "0.26.0"\nboxes = {names}\nsplit = "tensor"\n'
-        'executor = "ray"\n'
-    )
-    return msgspec.convert(box.json("plan", "duo"), SpreadReport).ranks
+def _words(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    except OSError:
+        return ""
 
 
-def start(box: Box, words: tuple[str, ...], log: Path) -> subprocess.Popen[bytes]:
-    """Starts Ray's own words on a box."""
-    assert words[0] == "ray"
-    program = str(Path(PYTHON).with_name("ray"))
-    own = {**os.environ, "RAY_DISABLE_IMPORT_WARNING": "1", "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(box.folder)}
-    with log.open("wb") as out:
-        return subprocess.Popen([*box.prefix, program, *words[1:]], stdout=out, stderr=out, env=own)
+def of_role(box: Box, role: str) -> int:
+    """The one process of Ray on a box whose words hold this."""
+    (found,) = [pid for pid, words in of_ray(box).items() if role in words]
+    return found
 
 
-def test_the_planned_words_make_a_cluster_with_a_gpu_on_each_box(pair: tuple[Box, Box]) -> None:
+def known(box: Box) -> ServiceView:
+    with box.inside():
+        return box.service("duo")
+
+
+def await_again(box: Box) -> ServiceView:
+    """Waits until a fault was noticed and mended, or was given up."""
+    with box.inside():
+        wait_for("it to be noticed", lambda: box.service("duo").state is not State.READY, 30.0)
+        return box.await_state("duo", State.READY, State.FAILED)
+
+
+def test_two_boxes_give_a_gpu_each_and_nothing_of_ray_outlives_them(pair: tuple[Box, Box]) -> None:
     a, b = pair
-    head, worker = plan(a, b)
-    begun = start(a, head.before, a.folder / "ray.log")
-    assert begun.wait(LIMIT_S) == 0, (a.folder / "ray.log").read_text()
-    joining = start(b, worker.instead, b.folder / "ray.log")
-    story = [*a.prefix, PYTHON, str(Path(__file__).with_name("ray_cluster_story.py")), f"{a.address}:6379"]
-    done = subprocess.run(story, capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == [a.address, b.address]
-    assert joining.poll() is None  # it stays, as a service's process has to
-    joining.kill()
-    joining.wait()
+    a.run("up", "duo")
+    assert a.chat("duo").status_code == 200
+    found = TOLD.search(a.paths.engine_log("duo").read_text())
+    assert found is not None
+    assert json.loads(found["workers"]) == [
+        {"address": box.address, "VLLM_HOST_IP": box.address, "NCCL_SOCKET_IFNAME": "eth0", "CUDA_VISIBLE_DEVICES": "0"}
+        for box in pair
+    ]
+    assert json.loads(found["store"]) == [GIB]
+    assert all((box.paths.state / "ray" / "duo" / "session_latest").exists() for box in pair)
+    with a.inside():
+        assert is_port_free("0.0.0.0", DASHBOARD_PORT)
+    # The whole ends with whatever part of Ray does, and comes back.
+    for box, role in ((b, "raylet/raylet"), (a, "gcs/gcs_server")):
+        before = {**of_ray(a), **of_ray(b)}
+        os.kill(of_role(box, role), signal.SIGKILL)
+        assert await_again(a).state is State.READY
+        assert not before.keys() & {**of_ray(a), **of_ray(b)}.keys()
+    a.run("down", "duo")
+    assert (of_ray(a), of_ray(b)) == ({}, {})
+    assert (known(a).state, known(b).state) == (State.STOPPED, State.STOPPED)
+
+
+def test_a_new_daemon_takes_ray_back_and_ends_what_is_left_of_half_a_cluster(pair: tuple[Box, Box]) -> None:
+    a, b = pair
+    a.run("up", "duo")
+    before = {**of_ray(a), **of_ray(b)}
+    a.kill_daemon()
+    a.run("up", "duo")
+    assert {**of_ray(a), **of_ray(b)}.keys() == before.keys()
+    assert a.chat("duo").status_code == 200
+    a.kill_daemon()
+    os.kill(of_role(a, "ray start --head"), signal.SIGKILL)
+    a.run("up", "duo")
+    assert not before.keys() & {**of_ray(a), **of_ray(b)}.keys()
+    assert a.chat("duo").status_code == 200
+
+
+def test_with_a_token_on_each_box_nobody_else_is_let_in(pair: tuple[Box, Box]) -> None:
+    a = pair[0]
+    for box in pair:
+        token = box.folder / "token"
+        token.write_text(TOKEN)
+        set_up(box, f'environment = {{ RAY_AUTH_MODE = "token", RAY_AUTH_TOKEN_PATH = "{token}" }}')
+    a.run("up", "duo")
+    assert a.chat("duo").status_code == 200
+    assert join(a, TOKEN).returncode == 0
+    stranger = join(a, TOKEN[::-1])
+    assert stranger.returncode != 0
+    assert "authentication" in stranger.stderr.lower()
+
+
+def join(box: Box, token: str) -> subprocess.CompletedProcess[str]:
+    """Joins the cluster as anybody on the network could."""
+    words = [*box.prefix, PYTHON, "-c", f"import ray; ray.init(address='{box.address}:6379')"]
+    own = {"PATH": os.environ["PATH"], "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token, "HOME": str(box.folder)}
+    return subprocess.run(words, env=own, capture_output=True, text=True, timeout=120)

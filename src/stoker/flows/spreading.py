@@ -14,11 +14,11 @@ from stoker.flows.planning import read_ground
 from stoker.flows.rendering import FIRST_PORT
 from stoker.launch.container import render_docker_run, render_podman_run
 from stoker.launch.names import check_no_secret
-from stoker.launch.ranks import in_order, rank_container, rank_launch
+from stoker.launch.ranks import first_launches, in_order, rank_container, rank_launch
 from stoker.plan.secrets import hide_words, without_secrets
 from stoker.plan.spread.report import check_spread, make_spread
 from stoker.plan.written.quoting import say_command
-from stoker.records import Machine, Wish
+from stoker.records import LaunchSpec, Machine, Wish
 from stoker.records.spread import RankPlan, SpreadReport
 
 FORMS = ("argv", "docker", "podman")
@@ -53,7 +53,9 @@ def render_ranks(report: SpreadReport, form: str) -> str:
             f"ranks are not rendered as {form}", next_step=f"choose one of {', '.join(FORMS)}, or `stoker export`"
         )
     ranks = in_order(check_spread(report))
-    return "\n".join(f"# rank {rank.rank}, on {rank.box}\n{_words(rank, report, form)}" for rank in ranks)
+    shown = [f"# rank {rank.rank}, on {rank.box}\n{_words(rank, report, form)}" for rank in ranks]
+    first = [f"# Ray's head, on {one.box}; it stays\n{_say(one.spec)}" for one in first_launches(report, FIRST_PORT)]
+    return "\n".join((*first, *shown))
 
 
 def _words(rank: RankPlan, report: SpreadReport, form: str) -> str:
@@ -72,9 +74,12 @@ def _words(rank: RankPlan, report: SpreadReport, form: str) -> str:
         )
     found = rank_launch(rank, port)
     check_no_secret(report.service, found.spec.environment, found.spec.argv)
-    variables = tuple(f"{name}={value}" for name, value in found.spec.environment)
-    lines = [found.before] if found.before else []
-    return "\n".join(say_command((*(("env", *variables) if variables else ()), *line)) for line in [*lines, found.spec.argv])
+    return _say(found.spec)
+
+
+def _say(spec: LaunchSpec) -> str:
+    variables = tuple(f"{name}={value}" for name, value in spec.environment)
+    return say_command((*(("env", *variables) if variables else ()), *spec.argv))
 
 
 def spread_without_secrets(report: SpreadReport) -> SpreadReport:

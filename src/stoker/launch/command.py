@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stoker.engines import environment_of, find
+from stoker.launch.ray import as_ray
 from stoker.records import AdoptedProcess, LaunchSpec, Plan
 
 PORT = "{port}"
@@ -17,7 +18,9 @@ def render_engine(plan: Plan, port: int) -> LaunchSpec:
     if not plan.is_engine:
         return _render_command(plan, port)
     spec = find(plan.engine).render(plan, port)
-    return spec if plan.seat is None else _as_worker(plan, spec)
+    if plan.seat is None:
+        return spec
+    return as_ray(spec, plan.ray) if plan.ray is not None else _as_worker(plan, spec)
 
 
 def _as_worker(plan: Plan, spec: LaunchSpec) -> LaunchSpec:

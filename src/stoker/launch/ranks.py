@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stoker.launch.from_plan import container_of, launch_of, on_own_network
+from stoker.launch.ray import beside_ray
 from stoker.records import ContainerLaunch
 from stoker.records.spread import RankLaunch, RankPlan, SpreadReport
 
@@ -23,7 +24,16 @@ def rank_launch(rank: RankPlan, port: int) -> RankLaunch:
     spec = launch_of(rank.plan, port)
     if rank.instead:
         spec = msgspec.structs.replace(spec, argv=rank.instead)
-    return RankLaunch(rank.rank, rank.box, spec, rank.before)
+    return RankLaunch(rank.rank, rank.box, beside_ray(spec) if rank.before else spec, rank.before)
+
+
+def first_launches(report: SpreadReport, port: int) -> tuple[RankLaunch, ...]:
+    """Returns what has to run before all ranks and beside them: Ray's head, where Ray starts the engine's processes."""
+    return tuple(
+        RankLaunch(rank.rank, rank.box, msgspec.structs.replace(launch_of(rank.plan, port), argv=rank.before))
+        for rank in report.ranks
+        if rank.before
+    )
 
 
 def rank_container(rank: RankPlan, port: int, has_rdma: bool) -> ContainerLaunch:

@@ -12,7 +12,7 @@ from stoker.records import GIB, MIB, Budget, BudgetLine, Machine, Model, Pool, R
 
 SIXTEEN_BIT_BYTES, EIGHT_BIT_BYTES = 2.0, 1.0
 SHARE_STEP = 0.01
-CACHE = "KV cache"
+CACHE, RAY = "KV cache", "ray"
 
 
 def kv_bytes_of(models: list[Model], context_total: int) -> int:
@@ -105,6 +105,9 @@ def fixed_lines(load: Load) -> list[BudgetLine]:
         lines.append(BudgetLine("draft", load.draft.file_bytes, f"the files of {load.draft.name}"))
     if link_bytes := load.gib("link_gib"):
         lines.append(BudgetLine("link", link_bytes, "NCCL's buffers for the other boxes"))
+    if ray_bytes := load.gib("ray_gib"):
+        ray_bytes += load.gib("ray_store_gib")
+        lines.append(BudgetLine(RAY, ray_bytes, "Ray's processes and its store of objects", "host"))
     per_unit, hidden = load.parameters.get("activation_bytes_per_unit", 0.0), load.model.hidden_size or 0
     activations = int(per_unit * hidden * load.batch_tokens)
     because = f"{per_unit:.0f} bytes x width {hidden:,} x {load.batch_tokens:,} tokens of prefill at once"
@@ -128,9 +131,10 @@ def _pool_besides_cache(load: Load, room: Room) -> int:
     """What the engine's share holds besides the cache.
 
     vLLM's share is of the whole memory and covers what its profile run sees. SGLang's is what is not left free of the whole,
-    counted from what was free at its start: so what the system holds is in it, and graphs and activations are not.
+    counted from what was free at its start: so what the system holds is in it, and graphs and activations are not. Ray's
+    processes lie beside it.
     """
-    lines = {line.name: line.need_bytes for line in fixed_lines(load)}
+    lines = {line.name: line.need_bytes for line in fixed_lines(load) if line.name != RAY}
     if load.share_covers_activations:
         return sum(lines.values())
     return lines["weights"] + lines.get("draft", 0) + room.total_bytes - room.usable_bytes

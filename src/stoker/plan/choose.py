@@ -81,6 +81,8 @@ def with_id(plan: Plan) -> Plan:
     del decides["seat"]  # which launch of the head's it belongs to is no other plan
     if not plan.parts:
         del decides["parts"]
+    if plan.ray is None:
+        del decides["ray"]
     decides = msgspec.json.encode(decides)
     return msgspec.structs.replace(plan, plan_id=hashlib.sha256(decides).hexdigest()[:12])
 

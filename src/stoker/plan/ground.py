@@ -45,7 +45,7 @@ class Ground(Record, frozen=True):
         """Returns the facts by the rules' names."""
         facts: Facts = {"engine": self.engine, **(image_facts(self.image) if self.image else {})}
         facts |= environment_facts(self.environment)
-        facts["ranks"] = self.ranks
+        facts |= {"ranks": self.ranks, "executor": self.wish.executor}
         if self.version:
             facts["version"] = find(self.engine).release_of(self.version)
         return facts | machine_facts(self.machine) | model_facts(self.model, self.draft, self.machine)

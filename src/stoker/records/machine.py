@@ -153,6 +153,7 @@ class Environment(Record, frozen=True):
     arch: str | None = None
     python: str | None = None
     torch: str | None = None
+    ray: str | None = None
     digest: str | None = None
     size_bytes: int | None = None
     entrypoint: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from stoker.records.base import Record
-from stoker.records.ranks import Part, Seat
+from stoker.records.ranks import Part, Ray, Seat
 from stoker.records.rule import Finding
 from stoker.records.speed import SpeedView
 
@@ -180,7 +180,7 @@ class Plan(Record, frozen=True):
     `kv_tokens` are the tokens that the cache will hold, and `abilities` what clients may ask for; neither decides anything
     of the launch. Of `memory_need_bytes`, `card_need_bytes` lie on a graphics card that has memory of its own; 0 where the
     need is all of the machine's memory. Of a model over several boxes the head's plan has the other ranks in `parts`, and
-    theirs a `seat`.
+    theirs a `seat`; `ray` is what has to run on each of those boxes where Ray starts the engine's processes.
     """
 
     plan_id: str
@@ -210,6 +210,7 @@ class Plan(Record, frozen=True):
     card_need_bytes: int = 0
     parts: tuple[Part, ...] = ()
     seat: Seat | None = None
+    ray: Ray | None = None
 
     @property
     def host_need_bytes(self) -> int:

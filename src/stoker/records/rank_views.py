@@ -8,7 +8,7 @@ import msgspec
 
 from stoker.records.base import Record
 from stoker.records.machine import Machine
-from stoker.records.ranks import RankAsk
+from stoker.records.ranks import Executor, RankAsk
 from stoker.records.service import State
 
 LaunchName = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -28,6 +28,7 @@ class RankFacts(Record, frozen=True):
     environment: str
     revision: str
     places: tuple[tuple[str, str], ...]
+    executor: Executor = "mp"
 
 
 class RankStart(Record, frozen=True):

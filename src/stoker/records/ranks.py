@@ -61,6 +61,16 @@ class Part(Record, frozen=True):
     ask: RankAsk
 
 
+class Ray(Record, frozen=True):
+    """The words that start a plan's part of a Ray cluster; `address` is where its head is reached.
+
+    A worker's box runs nothing else. On the head they run beside the engine, which starts its processes on all boxes by it.
+    """
+
+    words: tuple[str, ...]
+    address: str
+
+
 class Seat(Record, frozen=True):
     """The place of a plan that is a rank of another box's: `head` is the link that asked, `launch` which of its starts."""
 

@@ -39,7 +39,8 @@ class Handle(Record, frozen=True):
     start, `memory_claim_bytes` less once the engine was ready; `anonymous_before_bytes` is what all processes held then.
     `container` is its container's id, where it runs in one. Of a card with memory of its own, `card_before_bytes` were free
     before the start and `card_held_before_bytes` held by all processes there (None: not asked, or nobody tells);
-    `card_claim_bytes` less were free once the engine was ready.
+    `card_claim_bytes` less were free once the engine was ready. `beside` is a process, with its start time, that was
+    started before the engine and has to live as long, such as Ray's head.
     """
 
     launch: int
@@ -55,6 +56,7 @@ class Handle(Record, frozen=True):
     card_before_bytes: int | None = None
     card_held_before_bytes: int | None = None
     card_claim_bytes: int = 0
+    beside: tuple[int, int] | None = None
 
 
 class GoodImage(Record, frozen=True):

@@ -25,7 +25,8 @@ and tests them with these values:
 sign's group of that name, flags or a whole number, and nothing else.
 
 `prefer = { "rank$NAME" = "{address}" }` sets a variable for each machine of several that serve one model: `{address}` and
-`{interface}` are its own on their link, `{devices}` its RDMA devices there.
+`{interface}` are its own on their link, `{devices}` its RDMA devices there; `{ray}` is where Ray's head is reached, for
+the head alone.
 
 A fact that nobody knows makes a test neither hold nor fail: the finding then is a warning that says what it hangs on.
 """
@@ -71,6 +72,7 @@ FACTS = {
     "privileged_ports": "whether it listens below 1024",
     "nodes": "machines over which the model is spread",
     "ranks": "the same while Stoker itself plans it over several",
+    "executor": "what starts the engine's processes on those: mp or ray",
     "nccl_nodes": "machines that NCCL says it joined",
     "lost": "the names of all variables that were set where they reach no engine",
     "image_arch": "the architectures that the image was built for, where they are known",

@@ -94,7 +94,8 @@ async def spawn(hands: Hands, service: Service) -> Event:
         hands.log.mark_launch(hands.plan.service, service.launch)
     hands.begin_timeline()
     hands.transport = None
-    start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file)
+    folder = hands.tools.paths.ray_folder(hands.plan.service)
+    start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file, folder)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
     limits = hands.tools.limits
     if hands.load is not None:

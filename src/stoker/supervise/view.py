@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stoker.records import Service, ServiceView, State, say_bytes
+from stoker.records import Plan, Service, ServiceView, State, say_bytes
 from stoker.supervise.card import describe_card
 from stoker.supervise.hands import Hands
 from stoker.supervise.runtimes.ranked import RankedRunning
@@ -46,10 +46,18 @@ def view_of(hands: Hands, service: Service, in_the_way: tuple[str, ...], store_p
 def _awaits(hands: Hands, service: Service, in_the_way: tuple[str, ...]) -> str | None:
     if hands.waits_for_turn:
         return ITS_TURN
+    if service.state is State.STARTING and hands.plan.parts:
+        return _others(hands.plan)
     wait = describe_wait(service, hands.need_bytes, hands.tools.limits, hands.gate_step, _on_card(hands))
     if in_the_way:
         return f"{wait}; `stoker switch {hands.plan.service}` stops {' and '.join(in_the_way)} for it"
     return wait
+
+
+def _others(plan: Plan) -> str:
+    """What the head of several ranks waits for before its own engine is started."""
+    boxes = " and ".join(part.box for part in plan.parts)
+    return f"Ray's head here, and {boxes} to join it" if plan.ray else f"the ranks on {boxes} to be started"
 
 
 def _on_card(hands: Hands) -> str:

@@ -200,13 +200,32 @@ def test_a_version_without_these_flags_is_refused() -> None:
 def test_under_ray_the_head_alone_runs_vllm_and_every_box_joins_first() -> None:
     report = spread("vllm", LLAMA, executor="ray")
     head, worker = report.ranks
-    assert head.before[:4] == ("ray", "start", "--head", "--port")
+    sizes = ("--num-gpus", "1", "--num-cpus", "1", "--object-store-memory", str(1024**3), "--block")
+    assert head.before == ("ray", "start", "--head", "--port", "6379", "--include-dashboard=false",
+                           "--node-ip-address", "192.168.100.11", *sizes)  # fmt: skip
     assert worker.instead == ("ray", "start", "--address", "192.168.100.11:6379", "--node-ip-address", "192.168.100.12",
-                              "--num-gpus", "1", "--block")  # fmt: skip
+                              *sizes)  # fmt: skip
     said = told(report, 0)
     assert said["--distributed-executor-backend"] == "ray"
     assert said["$RAY_memory_monitor_refresh_ms"] == "0"
+    assert (said["$RAY_USAGE_STATS_ENABLED"], said["$RAY_ADDRESS"]) == ("0", "192.168.100.11:6379")
     assert "--nnodes" not in said
+    assert "$RAY_ADDRESS" not in told(report, 1)
+
+
+def test_rays_program_is_that_of_the_engines_environment() -> None:
+    head, worker = spread("vllm", LLAMA, executor="ray", program=("/opt/venv/bin/vllm", "serve")).ranks
+    assert (head.before[0], worker.instead[0]) == ("/opt/venv/bin/ray", "/opt/venv/bin/ray")
+
+
+def test_rays_memory_is_counted_beside_the_engines_share() -> None:
+    own, over_ray = (spread("vllm", LLAMA, executor=executor).ranks[0] for executor in ("mp", "ray"))
+    assert own.budget is not None and over_ray.budget is not None
+    lines = {line.name: line for line in over_ray.budget.lines}
+    assert (lines["ray"].need_bytes, lines["ray"].pool) == (int(1.75 * 1024**3), "host")
+    assert over_ray.budget.total_bytes - own.budget.total_bytes == lines["ray"].need_bytes
+    assert over_ray.budget.kv_tokens == own.budget.kv_tokens
+    assert own.plan.plan_id != over_ray.plan.plan_id
 
 
 def test_sglang_with_ray_is_refused() -> None:

@@ -38,6 +38,7 @@ def read_venv(box: Box, folder: str) -> Environment | None:
         arch=_read_arch(box, [packages[known][1] for known in (name, "torch", "sgl-kernel") if known in packages]),
         python=_read_python(box, folder, sites[0]),
         torch=torch[0] if torch else None,
+        ray=packages["ray"][0] if "ray" in packages else None,
     )
 
 

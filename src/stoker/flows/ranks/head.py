@@ -16,6 +16,7 @@ from stoker.flows.boxes.link_file import find_link, read_links
 from stoker.flows.planning import bind, read_ground
 from stoker.flows.ranks.calls import find_calls
 from stoker.flows.ranks.part import facts_of
+from stoker.flows.ranks.ray import check_ray
 from stoker.plan.choose import with_id
 from stoker.plan.spread.linking import Place
 from stoker.plan.spread.report import check_spread, make_spread
@@ -25,7 +26,8 @@ from stoker.records.ranks import Part, RankAsk
 from stoker.records.spread import SpreadReport
 
 # What all ranks have to have alike, and what a person calls it.
-ALIKE = {"engine": "engine", "version": "version", "environment": "environment", "revision": "model"}
+ALIKE = {"engine": "engine", "version": "version", "environment": "environment", "revision": "model",
+         "executor": "executor"}  # fmt: skip
 
 
 def plan_head(wish: Wish, paths: Paths, own_name: str) -> Plan:
@@ -36,6 +38,7 @@ def plan_head(wish: Wish, paths: Paths, own_name: str) -> Plan:
     with ThreadPoolExecutor(len(names)) as pool:
         asked = [pool.submit(_ask, paths, name, wish.name) for name in names]
         ground = read_ground(wish)
+        check_ray(ground)
         facts = [facts_of(ground), *(one.result() for one in asked)]
     _check_alike(wish, facts)
     places = _places(paths, wish.boxes, facts)
@@ -51,12 +54,6 @@ def _check_may_lead(wish: Wish, own_name: str) -> None:
             why="the first of `boxes` is the head, which answers and starts the others",
             next_step=f"`stoker up {wish.name} --on {head}`, or [boxes] name = \"{head}\" here if this is it",
         )  # fmt: skip
-    if wish.executor == "ray":
-        raise Refused(
-            f'{wish.name} has executor = "ray", which is not started from here',
-            why="Ray's own processes have to run on each box before",
-            next_step=f"`stoker plan {wish.name} --render argv` prints what to start on each, or leave `executor` out",
-        )
 
 
 def _ask(paths: Paths, box: str, service: str) -> RankFacts:

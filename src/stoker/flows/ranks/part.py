@@ -15,6 +15,7 @@ import psutil
 from stoker.config import Config, read_config
 from stoker.errors import Refused
 from stoker.flows.planning import bind, read_ground
+from stoker.flows.ranks.ray import check_ray
 from stoker.plan.ground import Ground
 from stoker.plan.speed.ways import Way
 from stoker.plan.spread.ranks import check_can_spread, plan_rank
@@ -29,6 +30,7 @@ def read_facts(service: str, config_file: Path) -> RankFacts:
     wish = _find(service, read_config(config_file))
     ground = read_ground(wish)
     check_can_spread(ground)
+    check_ray(ground)
     return facts_of(ground)
 
 
@@ -36,7 +38,7 @@ def facts_of(ground: Ground) -> RankFacts:
     """Returns what a box has for its part, by what its plan stands on."""
     return RankFacts(
         ground.machine, len(ground.wish.boxes), ground.engine, ground.version, _environment(ground), ground.model.digest,
-        tuple(_places()),
+        tuple(_places()), ground.wish.executor,
     )  # fmt: skip
 
 
@@ -47,6 +49,7 @@ def _environment(ground: Ground) -> str:
     if found.digest is not None:
         return found.digest
     said = {"python": found.python, "torch": found.torch, "CUDA": found.cuda}
+    said |= {"ray": found.ray} if ground.wish.executor == "ray" else {}
     return ", ".join(f"{name} {version}" for name, version in said.items() if version)
 
 
@@ -69,6 +72,7 @@ def plan_part(ask: RankAsk, head: str, launch: str, config_file: Path) -> Plan:
         )  # fmt: skip
     ground = read_ground(wish)
     check_can_spread(ground)
+    check_ray(ground)
     way = Way(tensor=ask.tensor, pipeline=ask.pipeline)
     planned, findings = plan_rank(ground, wish.boxes[ask.rank], way, ask.link, ask.rank)
     check_findings(findings)

@@ -12,10 +12,11 @@ from stoker.plan.choose import with_id
 from stoker.plan.ground import Ground
 from stoker.plan.report import make_report
 from stoker.plan.speed.ways import Way
+from stoker.plan.spread.ray import ray_of
 from stoker.plan.spread.sizes import share_of
-from stoker.plan.spread.telling import RAY_PORT, rank_settings
+from stoker.plan.spread.telling import rank_settings
 from stoker.records import Finding
-from stoker.records.ranks import Link, RankLink
+from stoker.records.ranks import Link
 from stoker.records.spread import RankPlan
 
 PLACES = ("--nnodes", "--node-rank", "--master-addr", "--master-port", "--dist-init-addr", "--headless",
@@ -76,20 +77,9 @@ def plan_rank(ground: Ground, name: str, way: Way, link: Link, rank: int) -> tup
     if shared > 1:
         own = msgspec.structs.replace(own, told=rank_settings(own, way, link, rank, executor))
     report = make_report(own)
-    plan = with_id(msgspec.structs.replace(report.plan, plan_id=""))
+    ray = ray_of(own, link, rank) if shared > 1 and executor == "ray" else None
+    plan = with_id(msgspec.structs.replace(report.plan, plan_id="", ray=ray))
     planned = RankPlan(rank, name, plan, report.budget)
-    return _with_ray(planned, link.ranks, executor if shared > 1 else "mp"), report.findings
-
-
-def _with_ray(rank: RankPlan, places: Sequence[RankLink], executor: str) -> RankPlan:
-    """Under Ray only the head runs vLLM; every box first joins the cluster, the workers' boxes do nothing else."""
-    if executor != "ray":
-        return rank
-    head, own = places[0].address or "HEAD", places[rank.rank].address
-    here = ("--node-ip-address", own) if own else ()
-    if rank.rank == 0:
-        return msgspec.structs.replace(
-            rank, before=("ray", "start", "--head", "--port", str(RAY_PORT), *here, "--num-gpus", "1")
-        )
-    words = ("ray", "start", "--address", f"{head}:{RAY_PORT}", *here, "--num-gpus", "1", "--block")
-    return msgspec.structs.replace(rank, instead=words)
+    if ray is not None:
+        planned = msgspec.structs.replace(planned, **{"instead" if rank else "before": ray.words})
+    return planned, report.findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from stoker.engines import find
+from stoker.engines import UNKNOWN_HEAD, find
 from stoker.errors import Refused
 from stoker.plan.ground import Ground
 from stoker.plan.situation import Facts
@@ -30,12 +30,18 @@ def rank_settings(ground: Ground, way: Way, link: Link, rank: int, executor: Exe
             next_step="leave `boxes` out, or set `engine` to sglang or vllm",
         )
     flags = [Setting(name, value, _because(name, way, rank)) for name, value in words.items()]
-    return (*flags, *variables(ground.rules, ground.facts(), link.ranks[rank]))
+    ray = ray_address(head) if executor == "ray" and rank == 0 else None
+    return (*flags, *variables(ground.rules, ground.facts(), link.ranks[rank], ray))
 
 
-def variables(rules: Iterable[Rule], facts: Facts, place: RankLink) -> tuple[Setting, ...]:
+def ray_address(head: RankLink) -> str:
+    """Returns where Ray's head is reached, with `HEAD` for an address that nobody knows."""
+    return f"{head.address or UNKNOWN_HEAD}:{RAY_PORT}"
+
+
+def variables(rules: Iterable[Rule], facts: Facts, place: RankLink, ray: str | None = None) -> tuple[Setting, ...]:
     """Returns the variables that rules want for a rank, filled from its link; one whose blank nobody knows is left out."""
-    known = {"address": place.address, "interface": place.interface, "devices": ",".join(place.devices) or None}
+    known = {"address": place.address, "interface": place.interface, "devices": ",".join(place.devices) or None, "ray": ray}
     found = []
     for name, (value, rule) in preferred(rules, facts).items():
         blanks = BLANK.findall(str(value))

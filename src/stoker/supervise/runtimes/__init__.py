@@ -21,7 +21,7 @@ class Start(Record, frozen=True):
     """Everything that one launch needs.
 
     `marker` (`INSTANCE/SERVICE/LAUNCH`) tells this launch from all others; `key` is what the engine asks of its clients; the
-    engine's output is appended to `log`.
+    engine's output is appended to `log`. `folder` is for what lives as long as the launch, and may be emptied before it.
     """
 
     plan: Plan
@@ -30,6 +30,7 @@ class Start(Record, frozen=True):
     port: int
     key: str
     log: Path
+    folder: Path
 
 
 class Running(Protocol):

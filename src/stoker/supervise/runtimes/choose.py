@@ -11,6 +11,7 @@ from stoker.supervise.runtimes import Runtime
 from stoker.supervise.runtimes.adopted import AdoptedRuntime, is_there
 from stoker.supervise.runtimes.process import ProcessRuntime
 from stoker.supervise.runtimes.ranked import Crew, RankedRuntime
+from stoker.supervise.runtimes.ray import RayHeadRuntime, RayRuntime
 from stoker.supervise.runtimes.unit import UnitRuntime, runs_unasked
 
 
@@ -35,6 +36,10 @@ def _choose_own(plan: Plan, handle: Handle | None, instance: str, log: Path, has
         return UnitRuntime(plan, log)
     if plan.adopted is not None:
         return AdoptedRuntime(plan, plan.adopted, instance)
+    if plan.ray is not None:
+        if plan.seat is None:
+            return RayHeadRuntime(instance, plan.service, plan.ray, handle)
+        return RayRuntime(instance, plan.service, handle)
     return ProcessRuntime(instance, plan.service)
 
 

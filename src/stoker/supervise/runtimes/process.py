@@ -9,7 +9,7 @@ import msgspec
 
 from stoker.box import is_running
 from stoker.launch.process import render_launch
-from stoker.records import Handle
+from stoker.records import Handle, LaunchSpec
 from stoker.supervise.process import (
     EngineProcess,
     Group,
@@ -58,16 +58,20 @@ class RunningProcess:
 class ProcessRuntime:
     """Starts processes whose environment carries the launch's marker, and ends all that carry one of the service."""
 
-    def __init__(self, instance: str, service: str) -> None:
+    def __init__(self, instance: str, service: str, sessions: frozenset[int] = frozenset()) -> None:
         self._prefix = f"{instance}/{service}/"
+        self._sessions = sessions
 
     async def start(self, start: Start, handle: Handle, save: Callable[[Handle], None]) -> Running:
         """Starts the plan's program; nothing is awaited between its birth and the handle's saving."""
-        spec = render_launch(start.plan, start.port, start.marker, dict(os.environ))
+        spec = self._render(start)
         secrets = {spec.key_variable: start.key} if spec.key_variable else {}
         process = start_engine(spec, secrets, start.log)
         save(msgspec.structs.replace(handle, pid=process.pid, start_ticks=read_start_ticks(process.pid)))
         return self._running(process)
+
+    def _render(self, start: Start) -> LaunchSpec:
+        return render_launch(start.plan, start.port, start.marker, dict(os.environ))
 
     async def find(self, handle: Handle) -> Running | None:
         """Returns the process of a handle, told from a later one with its pid by its start time."""
@@ -79,10 +83,11 @@ class ProcessRuntime:
 
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends every process of the service: SIGTERM, after `grace_s` SIGKILL."""
-        left = await stop_group(Group(self._prefix, running.pid if running else None), grace_s, kill_limit_s)
+        group = Group(self._prefix, running.pid if running else None, self._sessions)
+        left = await stop_group(group, grace_s, kill_limit_s)
         if not left:
             return ""
         return f"pid {', '.join(map(str, left))} outlived SIGKILL: the kernel or its driver holds it"
 
     def _running(self, process: EngineProcess) -> RunningProcess:
-        return RunningProcess(process, Group(self._prefix, process.pid))
+        return RunningProcess(process, Group(self._prefix, process.pid, self._sessions))

@@ -13,6 +13,7 @@ from stoker.records import RESTING, Handle, State
 from stoker.records.rank_views import RankView
 from stoker.records.ranks import Part
 from stoker.supervise.runtimes import Running, Runtime, Start, StoppedElsewhere
+from stoker.supervise.runtimes.ray import RayHeadRuntime, until_first_ends
 
 # A part whose head is not heard for so long ends by itself; the head gives a silent box up before that.
 LEASE_S, SILENT_S = 30.0, 15.0
@@ -133,19 +134,40 @@ class RankedRuntime:
         self._own, self._parts, self._crew = own, parts, crew
 
     async def start(self, start: Start, handle: Handle, save: Callable[[Handle], None]) -> Running:
-        """Starts the workers, which wait for the head; and the head once each box had the memory for its part."""
+        """Starts the workers, which wait for the head; and the head once each box had the memory for its part.
+
+        Under Ray the other way round: Ray's head, then the workers, which join it, and the engine once all have.
+        """
+        if not isinstance(self._own, RayHeadRuntime):
+            await self._start_parts(start, NOT_YET)
+            return self._running(await self._own.start(start, handle, save), start.marker)
+        head = await self._own.start_head(start, handle, save)
+        await until_first_ends(head, self._start_parts(start, NOT_YET | {State.LOADING}))
+        return self._running(await self._own.start_beside(head, start, save), start.marker)
+
+    async def _start_parts(self, start: Start, not_yet: frozenset[State]) -> None:
+        """Returns once all other ranks are past some states; raises RanksLost with what became of those that will not be."""
         async with asyncio.TaskGroup() as tasks:
-            jobs = [tasks.create_task(self._start(part, start.marker)) for part in self._parts]
+            jobs = [tasks.create_task(self._start(part, start.marker, not_yet)) for part in self._parts]
+            keeping = tasks.create_task(self._keep(start.marker))
+            await asyncio.wait(jobs)
+            keeping.cancel()
         lost = [said for job in jobs if (said := job.result())]
         if lost:
             raise RanksLost("; ".join(lost), next_step=f"`stoker logs {start.plan.service} --on BOX` shows what it said")
-        return self._running(await self._own.start(start, handle, save), start.marker)
 
-    async def _start(self, part: Part, launch: str) -> str:
-        """Returns once a rank has its engine, or what became of it instead."""
+    async def _keep(self, launch: str) -> None:
+        """Says to the ranks that are there that they are still wanted, while others have yet to come."""
+        while True:
+            await asyncio.sleep(RENEW_S)
+            told = (self._crew.renew(part, launch, None, 0.0, is_whole=False) for part in self._parts)
+            await asyncio.gather(*told, return_exceptions=True)
+
+    async def _start(self, part: Part, launch: str, not_yet: frozenset[State]) -> str:
+        """Returns once a rank is past some states, or what became of it instead."""
         try:
             view = await self._crew.start(part, launch)
-            while view.state in NOT_YET:
+            while view.state in not_yet:
                 view = await self._crew.renew(part, launch, view.state, RENEW_S, is_whole=False)
         except StokerError as problem:
             return f"{_name(part)} was not started: {problem.what}" + (f": {problem.why}" if problem.why else "")
