@@ -26,7 +26,7 @@ def read_notes(file: Path) -> list[Note]:
     found: dict[tuple[str, ...], Note] = {}
     for place, line in enumerate(file.read_text().splitlines()):
         note: Note = json.loads(line)
-        more = str(place) if note["what"] == "door" else str(note.get("way", note.get("content", "")))
+        more = str(place) if note["what"] in HOW else str(note.get("way", note.get("content", "")))
         found[note["engine"], note["what"], note["name"], more] = note
     return list(found.values())
 
@@ -101,17 +101,22 @@ def _name_way(way: Note) -> str:
     return Way(**{name: value for name, value in way.items() if name in Way.__struct_fields__}).name
 
 
+HOW = {"door": "in turns", "beside": "both at once"}
+
+
 def render_door(notes: list[Note]) -> str:
     """Returns what the gateway leaves of an engine's rate: the middle of each side's repeats, and their span."""
     rows = []
-    for engine in sorted({note["engine"] for note in pick(notes, "door")}):
-        turns = [note for note in pick(notes, "door") if note["engine"] == engine]
+    every = [*pick(notes, "door"), *pick(notes, "beside")]
+    for engine, how in sorted({(note["engine"], note["what"]) for note in every}):
+        turns = [note for note in every if (note["engine"], note["what"]) == (engine, how)]
         for side in ("through", "direct"):
             own = [note for note in turns if note["side"] == side]
             rates = _values(own, "total_decode_tps")
-            cost = f"{statistics.median(note['cpu_ms_1000'] for note in own):.1f}" if side == "through" else "-"
+            costs = [note["cpu_ms_1000"] for note in own if side == "through" and "cpu_ms_1000" in note]
+            cost = f"{statistics.median(costs):.1f}" if costs else "-"
             rows.append(
-                [engine, str(own[0]["streams"]), side, str(len(rates)), f"{statistics.median(rates):,.0f}",
+                [engine, str(own[0]["streams"]), f"{side}, {HOW[how]}", str(len(rates)), f"{statistics.median(rates):,.0f}",
                  f"{min(rates):,.0f} to {max(rates):,.0f}", f"{1e3 * statistics.median(_values(own, 'ttft_s')):.0f}",
                  f"{1e3 * statistics.median(_values(own, 'itl_chunk_s')):.1f}", cost]
             )  # fmt: skip

@@ -61,7 +61,12 @@ class Engine(NamedTuple):
 
     def table(self, service: str, more: str = "", flags: str = "", model: Path = MODELS / "hf") -> str:
         """Returns the table of a service."""
-        environment = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "TRITON_F32_DEFAULT": "ieee", "VLLM_USE_FLASHINFER_SAMPLER": "0"}
+        environment = {
+            "HF_HUB_OFFLINE": "1",
+            "VLLM_NO_USAGE_STATS": "1",
+            "TRITON_F32_DEFAULT": "ieee",
+            "VLLM_USE_FLASHINFER_SAMPLER": "0",
+        }
         environment |= {"PYTHONPATH": self.site} if Path(self.site).is_dir() else {}
         words = ", ".join(f"{name} = {json.dumps(value)}" for name, value in environment.items())
         return (

@@ -12,11 +12,12 @@ from benchmarks.bench_accuracy.serving import call, truth_server
 from benchmarks.bench_accuracy.truth_server import MODEL
 
 from bench_seen import CLOSED, figures, make_cell, run_bench
+from stoker.bench.cell import MOST_BUDGETS
 from stoker.bench.composing import Composer, Order
 from stoker.bench.measures import Measure
 from stoker.bench.server import meet
 from stoker.errors import Refused
-from stoker.records import BenchLoad, BenchRun, BenchSlo, RequestSeen, Target
+from stoker.records import BenchLoad, BenchRun, BenchSlo, CellResult, RequestSeen, Target
 from support import fails
 
 
@@ -231,3 +232,21 @@ def test_the_client_and_the_machine_are_told(truth: str) -> None:
     assert cell.machine is not None
     assert cell.machine.available_low_bytes
     assert cell.machine.engine_cores is not None
+
+
+def test_what_is_in_doubt_is_measured_on_until_it_is_not(truth: str) -> None:
+    seen: list[int] = []
+
+    def goes_on(result: CellResult) -> bool:
+        seen.append(len(result.repeats))
+        return len(result.repeats) < 9
+
+    [cell] = measured(truth, runs=None, precision=10.0, budget_s=60.0, goes_on=goes_on).cells
+    assert (len(cell.repeats), cell.ended) == (9, "precision")
+    assert seen == list(range(seen[0], 10)), "it is asked after each repeat, once enough is known"
+
+
+def test_a_doubt_that_never_ends_is_ended_by_three_budgets(truth: str) -> None:
+    [cell] = measured(truth, runs=None, precision=0.0, budget_s=0.2, goes_on=lambda _: True).cells
+    assert cell.ended == "budget"
+    assert sum(one.took_s for one in cell.repeats) <= (MOST_BUDGETS + 1) * 0.2

@@ -13,7 +13,7 @@ from stoker.records import Sighting, Way
 from stoker.tune.choosing import State, choose, most_starts, next_pair, next_scout, next_way
 from stoker.tune.families import OFF, plan_families
 from stoker.tune.guessing import guess_all
-from stoker.tune.ratios import compare, rate_of, start_spread, together
+from stoker.tune.ratios import compare, is_in_doubt, rate_of, start_spread, together
 from tune_samples import World, see, steady
 
 DRAFT = plan_families(find("vllm"), "draft", has_draft_layers=False)
@@ -148,16 +148,33 @@ FOUR, FIVE, LOOKUP = Way("draft", 4), Way("draft", 5), Way("ngram", 8)
         ((see(OFF, *steady(50.0)), see(FOUR, *steady(53.0)), see(LOOKUP, *steady(20.0))), (FOUR, OFF)),
         ((see(OFF, *steady(50.0)), see(FOUR, 40.0, 70.0, 45.0, 60.0)), (OFF, FOUR)),
         ((see(OFF, *steady(30.0)), see(FOUR, *steady(53.0)), see(FIVE, *steady(52.5))), ()),
+        ((see(OFF, 50.0, 52.0, 48.0, 50.0), see(FOUR, 60.0, 110.0, 45.0, 80.0)), (OFF, FOUR)),
         ((see(OFF, *steady(50.0)),), ()),
         ((msgspec.structs.replace(see(OFF, *steady(50.0)), is_kept=True), see(FOUR, *steady(53.0))), ()),
         ((see(OFF, *steady(50.0)), together(see(FOUR, *steady(53.0)), see(FOUR, *steady(53.0)))), ()),
     ],
-    ids=["near", "kept where it may be chance", "neighbours of one kind", "nothing beside it", "kept runs", "started again"],
+    ids=[
+        "near",
+        "kept where it may be chance",
+        "neighbours of one kind",
+        "far apart, and perhaps by chance",
+        "nothing beside it",
+        "kept runs",
+        "started again",
+    ],
 )
 def test_two_ways_that_are_near_are_started_again_and_others_are_not(
     seen: tuple[Sighting, ...], pair: tuple[Way, ...]
 ) -> None:
     assert next_pair(State(DRAFT, seen), OFF) == pair
+
+
+def test_a_doubt_is_a_difference_that_may_be_chance() -> None:
+    off, faster, doubtful = see(OFF, *steady(50.0)), see(FOUR, *steady(53.0)), see(FOUR, 60.0, 110.0, 45.0, 80.0)
+    assert is_in_doubt(doubtful, off)
+    assert not is_in_doubt(faster, off), "it is faster beyond chance"
+    assert not is_in_doubt(off, doubtful), "nobody asks whether the slower one is slower"
+    assert not is_in_doubt(see(FOUR, 50.4, 50.1, 50.6, 49.9), off, 0.01), "so little is not worth a doubt"
 
 
 def test_no_pair_is_started_again_beyond_half_of_the_sweep() -> None:

@@ -39,6 +39,13 @@ def test_sglang_has_trees_what_it_adapts_itself_and_further_lookup_lengths() -> 
     assert Way("eagle3", 15, draft_steps=3, draft_topk=2) not in ways, "such a tree holds 10"
 
 
+def test_families_are_called_by_what_people_say() -> None:
+    assert [one.name for one in SGLANG] == ["off", "eagle3", "trees", "adaptive", "ngram", "lookups", "lookups"]
+    assert [one.name for one in plan_families(find("llamacpp"), "draft", has_draft_layers=False)] == [
+        "off", "draft", "ngram", "lookups", "lookups",
+    ]  # fmt: skip
+
+
 def test_vllm_and_llama_cpp_have_no_trees() -> None:
     for engine in ("vllm", "llamacpp"):
         families = plan_families(find(engine), "draft", has_draft_layers=True)

@@ -91,6 +91,26 @@ def name_of(way: dict[str, Any]) -> str:
     return Way(**way).name
 
 
+def test_one_kind_alone_is_tried_beside_off_and_what_the_service_has(home: Home) -> None:
+    configure(home, OFF)
+    view = home.json("tune", "coder", "--content", "code", "--only", "ngram", *QUICK)
+    ways = by_name(view)
+    assert set(ways) == {"off", "ngram"}
+    assert {one["tried"] for one in ways.values()} == {"measured"}
+    repeats = {name: repeats_of(home, way["run_ids"][0]) for name, way in ways.items()}
+    assert repeats["off"] >= repeats["ngram"], "off is what all are compared with, and measured for longest"
+    refused = home.run("tune", "coder", "--only", "trees", code=2).stderr
+    assert "there are no ways of the kind `trees` for this service" in refused
+    assert "name one of: ngram, lookups" in refused
+    assert "--only is for ways to draft" in home.run("tune", "coder", "--knob", "parallel", "--only", "ngram", code=2).stderr
+
+
+def repeats_of(home: Home, run_id: int) -> int:
+    """How often a kept run measured its only cell."""
+    [cell] = home.json("bench", "show", str(run_id))["run"]["cells"]
+    return len(cell["repeats"])
+
+
 def test_a_draft_that_cannot_pay_is_found_out_and_rollback_goes_back_to_it(home: Home) -> None:
     text = configure(home, SELF)
     home.run("up", "coder")

@@ -40,7 +40,8 @@ class Pair(NamedTuple):
 def write_table(engine: Engine, gpu: int) -> str:
     """Returns the table of the service on the box that has this GPU."""
     own = f'environment = {{ CUDA_VISIBLE_DEVICES = "{gpu}", NCCL_HOSTID = "box-{gpu}", '
-    return engine.table("duo", 'boxes = ["a", "b"]').replace("environment = {", own)
+    table = engine.table("duo", 'boxes = ["a", "b"]').replace("environment = {", own)
+    return table.replace(f'"{VLLM.module}"', '"vllm.entrypoints.cli.main", "serve"')  # the module knows no --headless
 
 
 @pytest.fixture(scope="module", params=ENGINES, ids=[one.name for one in ENGINES])
