@@ -48,7 +48,7 @@ class Family(Record, frozen=True):
         way = self.ways[0]
         if way.draft_adaptive or way.draft_topk:
             return "adaptive" if way.draft_adaptive else "trees"
-        return "lookups" if way.lookup_max else way.kind or "sizes"
+        return "lookups" if way.lookup_min or way.lookup_max else way.kind or "sizes"
 
     def number(self, way: Way) -> float | None:
         """Returns a way's place on the axis; None where it has none."""
