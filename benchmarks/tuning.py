@@ -1,12 +1,12 @@
 """Tunes, and sweeps everything beside it: how near the choice is to the sweep's best, and how many starts were spared.
 
-    python -m benchmarks.tuning [--seeds 5] [--measure 15] [--turns 5] [--lanes 1] [--vllm PYTHON]
+    python -m benchmarks.tuning [--seeds 5] [--measure 15] [--rounds 24] [--lanes 1] [--vllm PYTHON]
                                 [--rows build/tuning.jsonl] [--resume] [--write docs/measured/tuning.md]
 
-The demo model with its draft model in llama.cpp (embedded), on code and on prose; with --vllm, in vLLM instead. For each
-seed a tuning without memory of former ones, and then each way that there is, measured in the same manner with the same
-prompts. The best of many figures is too high by chance, so the choice and the sweep's best are then started and measured
-again in turns; the choice is judged by these figures alone. Nothing else should run meanwhile.
+The demo model with its draft model in llama.cpp (embedded), on code and on prose; with --vllm, in vLLM instead, where only
+numbers of draft tokens are tried, since a start takes most of a minute. For each seed a tuning without memory of former
+ones, and then all ways that there are, up at once and asked the same prompts in turn (`tuning_fleet.py`). Nothing else
+should run meanwhile.
 
 --lanes runs several rows at once, each on as many cores of its own as there are for each. Each row is written to --rows as
 soon as it is known; --resume leaves out those which are there, and --resume --seeds 0 only makes the page of them.
@@ -78,7 +78,7 @@ async def run_lane(cores: list[int], cases: list[Case], options: argparse.Namesp
 
 async def run_row(case: Case, cores: list[int], options: argparse.Namespace) -> bytes:
     """Returns the row of a case as a line, from a process of its own; nothing where that failed and said why."""
-    words = [case.engine, case.content, str(case.seed), "--measure", str(options.measure), "--turns", str(options.turns)]
+    words = [case.engine, case.content, str(case.seed), "--measure", str(options.measure), "--rounds", str(options.rounds)]
     words += ["--cores", ",".join(map(str, cores)), *(["--vllm", options.vllm] if options.vllm else [])]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.tuning_row", *words, cwd=ROOT, stdout=asyncio.subprocess.PIPE
@@ -105,7 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--measure", type=float, default=15.0)
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--lanes", type=int, default=1)
     parser.add_argument("--vllm", metavar="PYTHON")
     parser.add_argument("--rows", type=Path, default=ROOT / "build" / "tuning.jsonl")

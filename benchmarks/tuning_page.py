@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from stoker.records import Band, Record
+from stoker.tune.ratios import student_t
 
 NEAR = 0.03
 BY_HAND = "<!-- What follows is written by hand, and stays. -->\n"
@@ -19,17 +20,18 @@ HEAD = """# Tuning beside a sweep
 
 Within 3 % of the sweep's best with at most half of its starts: **{good} of {count}**.
 
-| engine | content | seed | chosen | best of the sweep | behind | turns | starts | of | took | sweep |
+| engine | content | seed | chosen | best of the sweep | behind | rounds | starts | of | took | sweep |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 FOOT = """
-The best of many figures is too high by chance. So where the choice was not the sweep's best, both were started again in
-turns, and the middle of these pairs alone says how far it is *behind* (less than nothing: it was faster), with the lowest
-and the highest of them. Starts: all of the tuning, and one more for the choice to run.
+The sweep has all ways up at once and asks them the same prompt in turn, round by round, so that what the machine does
+meanwhile falls out. *Behind* is how much slower the choice was than the sweep's best in the geometric mean of the rounds,
+with the interval that holds it 95 times in 100. The best of many figures is too high by chance, so this is rather too much.
+Starts: all of the tuning, and one more for the choice to run.
 
-The same way, started once by the tuning and once by the sweep, differed by {noise:.1%} (the middle of {noises}; one in ten
-by more than {noisy:.1%}): so much of each figure is the start's own. Of the ways that were predicted and never tried, the
-sweep found {held} of {predicted} inside their bands, which should hold four in five.
+The same way, measured once by the tuning and once by the sweep, differed by {noise:.1%} (the middle of {noises}; one in ten by
+more than {noisy:.1%}): so much of a figure is its start's and its minute's own. Of the ways that were predicted and never
+tried, the sweep found {held} of {predicted} inside their bands, which should hold four in five.
 """
 
 
@@ -44,7 +46,7 @@ class Figure(Record, frozen=True):
 
 
 class Row(Record, frozen=True):
-    """One tuning beside its sweep; `turns` are rates of the choice and of the sweep's best, none where they are one way."""
+    """One tuning beside its sweep; `turns` are rates of both in each round, none where they are one way."""
 
     engine: str
     content: str
@@ -74,14 +76,23 @@ class Row(Record, frozen=True):
         return self.chosen == self.best
 
     @property
-    def each_behind(self) -> list[float]:
-        """How far the choice was behind in each turn, as a share, the least first."""
-        return [0.0] if self.is_same else sorted(1 - one / other for one, other in self.turns)
+    def behind(self) -> float | None:
+        """How far the choice is behind, as a share; None where no round came to its end."""
+        if self.is_same or not self.turns:
+            return 0.0 if self.is_same else None
+        return -math.expm1(statistics.fmean(self._logs()))
 
     @property
-    def behind(self) -> float | None:
-        """How far the choice is behind; None where no turn came to its end."""
-        return statistics.median(self.each_behind) if self.each_behind else None
+    def behind_between(self) -> tuple[float, float] | None:
+        """The interval that holds that 95 times in 100; None with fewer than three rounds."""
+        logs = self._logs()
+        if len(logs) < 3:
+            return None
+        middle, half = statistics.fmean(logs), student_t(0.95, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+        return -math.expm1(middle + half), -math.expm1(middle - half)
+
+    def _logs(self) -> list[float]:
+        return [math.log(one / other) for one, other in self.turns]
 
     @property
     def is_good(self) -> bool:
@@ -132,6 +143,6 @@ def line_of(row: Row) -> str:
 
 
 def say_behind(row: Row) -> str:
-    """Returns the middle of the turns, and how far they lie apart."""
-    each = row.each_behind
-    return f"{row.behind:.1%} ({each[0]:.1%} to {each[-1]:.1%})"
+    """Returns how far it is behind, and between what bounds."""
+    between = row.behind_between
+    return f"{row.behind:.1%}" + (f" ({between[0]:.1%} to {between[1]:.1%})" if between else "")

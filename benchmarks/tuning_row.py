@@ -1,6 +1,6 @@
-"""Tunes one service, sweeps everything beside it, and starts the two best again in turns; prints the row as a line of JSON.
+"""Tunes one service, then sweeps all ways side by side; prints the row as a line of JSON.
 
-    python -m benchmarks.tuning_row llama.cpp code 1 [--measure 15] [--turns 5] [--cores 2,3] [--vllm PYTHON]
+    python -m benchmarks.tuning_row llama.cpp code 1 [--measure 15] [--rounds 24] [--cores 2,3] [--vllm PYTHON]
 
 All in a state folder of its own and, with --cores, on cores of its own, which the engine inherits: so that several rows may
 run at once. `benchmarks/tuning.py` runs them and makes the page.
@@ -15,21 +15,20 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from benchmarks.gateway.processes import end_cleanly_on_sigterm
+from benchmarks.tuning_fleet import Sweep, mean, sweep
 from benchmarks.tuning_page import Figure, Row
 from stoker import __version__
 from stoker.config import demo_model, find_paths, read_config
 from stoker.flows.down import stop_all, stop_daemon
-from stoker.flows.tunable import Tunable, read_tunable
+from stoker.flows.tunable import read_tunable
 from stoker.flows.tune import tune
-from stoker.flows.tune_trying import Asking, Talk, Trier
+from stoker.flows.tune_trying import Asking, Talk
 from stoker.flows.up import ensure_daemon
-from stoker.records import Sighting, TuneView, Way
-from stoker.tune.ratios import rate_of
+from stoker.records import TuneView, Way
 
 MODELS = Path(__file__).parents[1] / "models" / "demo"
 LLAMACPP = f'model = "{demo_model()}"\nreasoning = "off"\nspeculation = "draft"\ndraft = "{demo_model(draft=True)}"\n'
@@ -46,77 +45,41 @@ environment = {{ VLLM_NO_USAGE_STATS = "1", HF_HUB_OFFLINE = "1" }}
 """
 
 
-class Sweep(NamedTuple):
-    """What each way gave that gave anything, and what it took to find out."""
-
-    rates: dict[Way, float]
-    starts: int
-    took_s: float
-
-    @property
-    def best(self) -> Way:
-        """The way with the highest figure, which may be so by chance."""
-        return max(self.rates, key=self.rates.__getitem__)
-
-
-def sweep(trier: Trier, tunable: Tunable) -> Sweep:
-    """Starts and measures each way once."""
-    began_s = time.monotonic()
-    ways = [way for family in tunable.families for way in family.ways]
-    rates = {way: rate for way in ways if (rate := measure(trier, way)) is not None}
-    return Sweep(rates, trier.starts, time.monotonic() - began_s)
-
-
-def measure(trier: Trier, way: Way) -> float | None:
-    """Returns the rate of a way; None where it gave none."""
-    found = trier.try_way(way)
-    return rate_of(found) if isinstance(found, Sighting) else None
-
-
-def take_turns(trier: Trier, chosen: Way, best: Way, turns: int) -> tuple[tuple[float, float], ...]:
-    """Returns the rates of both, each with a start of its own in each turn; none where they are one way."""
-    pairs = [(measure(trier, chosen), measure(trier, best)) for _ in range(turns if chosen != best else 0)]
-    return tuple((one, other) for one, other in pairs if one is not None and other is not None)
-
-
 def compare(options: argparse.Namespace, talk: Talk) -> Row:
     """Returns the row of an engine, a content and a seed; the service rests before and after."""
     asking = Asking(contents=(options.content,), seed=options.seed, measure_s=options.measure, prompt_tokens=128,
-                    new_tokens=256, budget_s=3600.0, fresh=True)  # fmt: skip
+                    new_tokens=256, budget_s=3600.0, fresh=True,
+                    only=("draft",) if options.engine == "vLLM" else ())  # fmt: skip
     table = VLLM.format(folder=MODELS, python=options.vllm) if options.engine == "vLLM" else LLAMACPP
     paths = find_paths()
     paths.config.write_text(f"[gateway]\nport = 0\n[service.coder]\n{table}")
     config = read_config(paths.config)
-    tunable = read_tunable("coder", config)
+    tunable = read_tunable("coder", config, only=asking.only)
     view = tune(paths, config, "coder", asking, talk)
     if view.chosen is None:
         raise SystemExit(f"nothing was chosen: {view.why}")
     daemon = ensure_daemon(paths)
-    trier = Trier(paths, config, daemon, tunable, asking, talk)
-    swept = sweep(trier, tunable)
-    turns = take_turns(trier, view.chosen, swept.best, options.turns)
+    swept = sweep(daemon, tunable, asking, view.chosen, options.rounds)
     for _ in stop_all(paths, daemon):
         pass
-    return make_row(options, view, view.chosen, swept, turns)
+    return make_row(options, view, view.chosen, swept)
 
 
-def make_row(
-    options: argparse.Namespace, view: TuneView, chosen: Way, swept: Sweep, turns: tuple[tuple[float, float], ...]
-) -> Row:
+def make_row(options: argparse.Namespace, view: TuneView, chosen: Way, swept: Sweep) -> Row:
     """Returns it all as a record, with the machine it was measured on."""
     figures = tuple(
         Figure(
             one.way.name,
             one.measured.tok_s if one.measured else None,
             one.predicted,
-            swept.rates.get(one.way),
+            mean(swept.rates[one.way]) if one.way in swept.rates else None,
             one.accept_length,
         )
         for one in view.ways
     )
     return Row(
-        options.engine, options.content, options.seed, chosen.name, swept.best.name, turns,
-        starts=view.starts + 1, sweep_starts=swept.starts, took_s=view.took_s or 0.0, sweep_s=swept.took_s, why=view.why,
+        options.engine, options.content, options.seed, chosen.name, swept.best.name, swept.turns(chosen),
+        starts=view.starts + 1, sweep_starts=len(view.ways), took_s=view.took_s or 0.0, sweep_s=swept.took_s, why=view.why,
         figures=figures, machine=f"{platform.machine()}, {len(os.sched_getaffinity(0))} of {os.cpu_count()} cores",
         day=time.strftime("%Y-%m-%d"), version=__version__, measure_s=options.measure,
     )  # fmt: skip
@@ -129,7 +92,7 @@ def main() -> None:
     parser.add_argument("content", choices=("code", "prose"))
     parser.add_argument("seed", type=int)
     parser.add_argument("--measure", type=float, default=15.0)
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--cores", type=lambda text: {int(one) for one in text.split(",")})
     parser.add_argument("--vllm", metavar="PYTHON")
     options = parser.parse_args()

@@ -11,9 +11,10 @@ import msgspec
 import psutil
 import pytest
 from benchmarks.tuning import Case, cases_of, read_rows, share_cores
+from benchmarks.tuning_fleet import Sweep, not_far_behind
 from benchmarks.tuning_page import BY_HAND, Figure, Row, bands, differences, render
 
-from stoker.records import Band
+from stoker.records import Band, Way
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,13 +46,13 @@ def run(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("turns", "is_good"),
     [
-        (((98.0, 100.0), (60.0, 100.0), (99.0, 100.0)), True),
-        (((96.0, 100.0), (130.0, 100.0), (96.0, 100.0)), False),
+        (((98.0, 100.0), (92.0, 100.0), (103.0, 100.0)), True),
+        (((96.0, 100.0), (96.0, 100.0), (96.0, 100.0)), False),
         ((), False),
     ],
-    ids=["the middle of the turns is near", "the middle is not", "no turn ended"],
+    ids=["the mean of the rounds is near", "the mean is not", "no round ended"],
 )
-def test_a_choice_is_judged_by_its_turns_alone(turns: tuple[tuple[float, float], ...], is_good: bool) -> None:
+def test_a_choice_is_judged_by_its_rounds_alone(turns: tuple[tuple[float, float], ...], is_good: bool) -> None:
     assert make_row(turns=turns).is_good is is_good
 
 
@@ -68,7 +69,23 @@ def test_the_page_says_how_much_of_a_figure_is_the_starts_own() -> None:
     assert "**2 of 2**" in page
     assert "differed by 4.0% (the middle of 2;" in page
     assert "did not end: llama.cpp prose 2." in page
-    assert page.index("| 1 | draft 3 | draft 3 | the same |") < page.index("| 2 | draft 3 | draft 4 | 2.0% (2.0% to 2.0%) |")
+    assert page.index("| 1 | draft 3 | draft 3 | the same |") < page.index("| 2 | draft 3 | draft 4 | 2.0% |")
+
+
+def test_how_far_it_is_behind_has_an_interval_by_the_rounds() -> None:
+    row = make_row(turns=((97.0, 100.0), (98.0, 100.0), (99.0, 100.0)))
+    assert row.behind == pytest.approx(0.02, abs=1e-4)
+    low, high = row.behind_between or (0.0, 0.0)
+    assert (low, high) == pytest.approx((-0.0055, 0.0449), abs=5e-4)
+
+
+def test_what_is_far_behind_after_the_first_rounds_is_asked_no_more_but_for_the_choice() -> None:
+    off, near, far, chosen = Way("off"), Way("draft", 1), Way("draft", 8), Way("ngram")
+    rates = {off: [100.0] * 6, near: [90.0] * 6, far: [60.0] * 6, chosen: [50.0] * 6}
+    assert not_far_behind(rates, chosen) == [off, near, chosen]
+    swept = Sweep({off: [100.0] * 7, near: [130.0] * 6, chosen: [50.0] * 7}, 1.0)
+    assert (swept.best, swept.turns(chosen)) == (off, ((50.0, 100.0),) * 7)
+    assert swept.turns(off) == ()
 
 
 def test_what_is_kept_is_not_asked_again_and_a_line_that_was_cut_off_is(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def intention(view: TuneView, asking: Asking) -> Iterator[str]:
     counts = " and ".join(map(str, asking.concurrency))
     load = "one request at a time" if asking.concurrency == (1,) else f"{counts} requests at once"
     yield f"{view.service} ({view.engine}): {knob}, for {' and '.join(view.contents)}, {load}. Now: {view.present.name}"
-    took = "" if view.expected_s is None else f"; about {say_s(view.expected_s)}"
+    took = "" if view.expected_s is None else f"; {say_s(view.expected_s)} where all of it takes longest"
     yield f"{view.why}{took}, {say_s(asking.budget_s)} at most. Whoever uses it is cut off at each start."
 
 
@@ -136,7 +136,9 @@ def _outcome(view: TuneView) -> Iterator[str]:
     chosen = f"{view.chosen.name}: " if view.chosen else ""
     yield from wrapped(printable(f"{chosen}{view.why}{took}"), more="  ")
     if view.took_s is None:
-        yield f"about {say_s(view.expected_s)}" if view.expected_s is not None else "how long a start takes is not known yet"
+        yield (
+            f"at most {say_s(view.expected_s)}" if view.expected_s is not None else "how long a start takes is not known yet"
+        )
     elif view.written is not None:
         yield f"written: {view.written} ({', '.join(view.lines)}); back with `stoker rollback {view.service}`"
     elif view.chosen is not None and view.chosen == view.present:

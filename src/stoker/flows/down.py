@@ -107,10 +107,11 @@ async def _end_unmarked(paths: Paths, service: str | None, limits: LimitsConfig)
         log = paths.engine_log(plan.service)
         runtime = choose_runtime(plan, saved.handle, instance_of(paths), log, has_gpu=lambda: False)
         running = await runtime.find(saved.handle)
-        if running is None:
+        if running is None and plan.ray is None:  # half of Ray may be gone, and its agents have lost their marker
             continue
         left = await runtime.stop(running, limits.stop_grace_s, KILL_LIMIT_S)
-        running.close()
+        if running is not None:
+            running.close()
         if left:
             raise StokerError(f"{plan.service} is not down: {left}")
         ended.append(plan.service)

@@ -49,7 +49,8 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
     state = start_state(tunable, asking)
     start_s = expected_start_s(paths, tunable.wish.name)
     most = most_starts(state) + 1
-    measuring_s = most * MOST_BUDGETS * asking.measure_s * len(asking.cells())
+    longer = MOST_BUDGETS if asking.knob == "drafts" else 1.0  # sizes are not measured on
+    measuring_s = most * longer * asking.measure_s * len(asking.cells())
     expected_s = None if start_s is None else most * start_s + measuring_s
     why = f"it would start the service at most {most} times, where trying everything takes {len(state.ways)}"
     if start_s is None:

@@ -13,7 +13,8 @@ from typing import Any, cast
 from stoker.gateway.pinned import check_pin, client_tls
 
 RECORD_BYTES = 16 * 1024  # TLS seals no more at once (RFC 8446, 5.1)
-WRITE_BYTES = 64 * 1024  # of a large body, so that it is not in memory twice
+WRITE_BYTES = 64 * 1024  # of a large body, so that it is not in memory once more than sealed
+LINGER_S = 5.0
 NOBODY = asyncio.Protocol()
 
 
@@ -131,7 +132,7 @@ class Sealed(asyncio.Transport, asyncio.Protocol):
         """Tells that no more comes; without an error only where TLS has said so, or where it was ended here."""
         told, fault = self._told, error or self._fault
         self.set_protocol(NOBODY)
-        told.connection_lost(fault if fault or self._is_ended else Cut())
+        told.connection_lost(None if self._is_ended else fault or Cut())
 
     def pause_writing(self) -> None:
         """The box reads more slowly than is written."""
@@ -184,6 +185,8 @@ class Sealed(asyncio.Transport, asyncio.Protocol):
             with suppress(ssl.SSLError):  # the box's own word of it is not waited for
                 self._tls.unwrap()
             self._plain.write(self._outgoing.read())
+            if self._plain.get_write_buffer_size():  # a box that reads no more must not keep it
+                asyncio.get_running_loop().call_later(LINGER_S, self._plain.abort)
             self._plain.close()
 
     def abort(self) -> None:

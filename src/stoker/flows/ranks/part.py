@@ -70,6 +70,7 @@ def plan_part(ask: RankAsk, head: str, launch: str, config_file: Path) -> Plan:
             f"{ask.service} is over {len(wish.boxes)} boxes here, and over {ask.size} for its head",
             why="each box starts what its own stoker.toml says", next_step="give the service the same `boxes` on each box",
         )  # fmt: skip
+    _check_places(ask, head, wish)
     ground = read_ground(wish)
     check_can_spread(ground)
     check_ray(ground)
@@ -80,6 +81,21 @@ def plan_part(ask: RankAsk, head: str, launch: str, config_file: Path) -> Plan:
     # Its words may say a port; a worker has no use for one, and two boxes may be one machine.
     seat = Seat(ask.rank, ask.size, head, launch, has_rdma=ask.link.kind == "rdma")
     return msgspec.structs.replace(plan, answers=False, gate=(), gate_because="", port=0, seat=seat)
+
+
+def _check_places(ask: RankAsk, head: str, wish: Wish) -> None:
+    """Raises Refused where another box than this table's first asks, or for a rank at an address that this box has not."""
+    if wish.boxes[0] not in (head, "this"):
+        raise Refused(
+            f"the box `{head}` is not the head of {wish.name}, `{wish.boxes[0]}` is",
+            why="a box takes part where its own stoker.toml says so", next_step=f"start {wish.name} on `{wish.boxes[0]}`",
+        )  # fmt: skip
+    own = ask.link.ranks[ask.rank].address
+    if own is not None and own not in {address for _, address in _places()}:
+        raise Refused(
+            f"this box has no address {own}", why=f"rank {ask.rank} of {wish.name} would meet the others there",
+            next_step="give the service the same `boxes`, in the same order, on each box",
+        )  # fmt: skip
 
 
 def _find(service: str, config: Config) -> Wish:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -116,6 +117,11 @@ class RankedRunning:
             self._waiting.add_done_callback(lambda _: self.own.close())
 
 
+async def _wait_for_all(events: Sequence[asyncio.Event]) -> None:
+    for event in events:
+        await event.wait()
+
+
 def _name(part: Part) -> str:
     return f"rank {part.ask.rank} on {part.box}"
 
@@ -143,28 +149,42 @@ class RankedRuntime:
             return self._running(await self._own.start(start, handle, save), start.marker)
         head = await self._own.start_head(start, handle, save)
         await until_first_ends(head, self._start_parts(start, NOT_YET | {State.LOADING}))
-        return self._running(await self._own.start_beside(head, start, save), start.marker)
+        try:
+            return self._running(await self._own.start_beside(head, start, save), start.marker)
+        except BaseException:
+            head.close()
+            raise
 
     async def _start_parts(self, start: Start, not_yet: frozenset[State]) -> None:
         """Returns once all other ranks are past some states; raises RanksLost with what became of those that will not be."""
+        theres = [asyncio.Event() for _ in self._parts]
         async with asyncio.TaskGroup() as tasks:
-            jobs = [tasks.create_task(self._start(part, start.marker, not_yet)) for part in self._parts]
-            keeping = tasks.create_task(self._keep(start.marker))
-            await asyncio.wait(jobs)
-            keeping.cancel()
-        lost = [said for job in jobs if (said := job.result())]
+            jobs = [
+                tasks.create_task(self._start_and_keep(part, start.marker, not_yet, there))
+                for part, there in zip(self._parts, theres, strict=True)
+            ]
+            all_there = tasks.create_task(_wait_for_all(theres))
+            await asyncio.wait([all_there, *jobs], return_when=asyncio.FIRST_COMPLETED)
+            for task in (all_there, *jobs):
+                task.cancel()
+        lost = [job.result() for job in jobs if not job.cancelled()]
         if lost:
             raise RanksLost("; ".join(lost), next_step=f"`stoker logs {start.plan.service} --on BOX` shows what it said")
 
-    async def _keep(self, launch: str) -> None:
-        """Says to the ranks that are there that they are still wanted, while others have yet to come."""
+    async def _start_and_keep(self, part: Part, launch: str, not_yet: frozenset[State], there: asyncio.Event) -> str:
+        """Brings a rank past some states, and says that it is still wanted while others come; returns what became of it."""
+        if said := await self._start(part, launch, not_yet):
+            return said
+        there.set()
         while True:
             await asyncio.sleep(RENEW_S)
-            told = (self._crew.renew(part, launch, None, 0.0, is_whole=False) for part in self._parts)
-            await asyncio.gather(*told, return_exceptions=True)
+            with contextlib.suppress(StokerError):  # not heard for a moment: once all are there, each is watched
+                view = await self._crew.renew(part, launch, None, 0.0, is_whole=False)
+                if view.state in ENDS or view.launch != launch:
+                    return f"{_name(part)} is {view.state}: {view.why}"
 
     async def _start(self, part: Part, launch: str, not_yet: frozenset[State]) -> str:
-        """Returns once a rank is past some states, or what became of it instead."""
+        """Returns nothing once a rank is past some states, or what became of it instead."""
         try:
             view = await self._crew.start(part, launch)
             while view.state in not_yet:

@@ -37,7 +37,7 @@ from stoker.supervise.runtimes.process import ProcessRuntime
 
 T = TypeVar("T")
 START_S, POLL_S = 120.0, 0.05  # a head was up after 8 s of a busy machine of two cores
-SHORT = Path("/tmp")  # noqa: S108 - a link there, checked to be ours
+LINKS = Path("/tmp")  # noqa: S108 - a link there, checked to be ours
 EVERYWHERE = "0.0.0.0"  # where Ray's head listens, whatever its address
 
 
@@ -180,8 +180,11 @@ async def _race(head: EngineProcess, work: Coroutine[Any, Any, T]) -> T:
         ended.cancel()
         working.cancel()
         await asyncio.wait((ended, working))
+    failed = working.exception() if not working.cancelled() else None
     if not ended.cancelled():
-        raise RayEnded(f"Ray's head ended before the engine was started ({ended.result()})")
+        raise RayEnded(f"Ray's head ended before the engine was started ({ended.result()})") from failed
+    if failed is not None:
+        raise failed
     return working.result()
 
 
@@ -209,7 +212,7 @@ def make_folder(folder: Path) -> str:
     folder.mkdir(parents=True, mode=0o700)
     if has_short_sockets(str(folder)):
         return str(folder)
-    link = SHORT / f"stoker-ray-{hashlib.sha256(bytes(folder)).hexdigest()[:8]}"
+    link = LINKS / f"stoker-ray-{hashlib.sha256(bytes(folder)).hexdigest()[:8]}"
     with contextlib.suppress(FileExistsError):
         link.symlink_to(folder)
     if link.lstat().st_uid != os.getuid() or not link.is_symlink() or link.readlink() != folder:

@@ -1,0 +1,115 @@
+"""Sweeps all ways of a service side by side: each runs as a service of its own, and all are asked the same prompt in turn.
+
+A machine that others use too becomes faster and slower by a tenth within a minute, which a sweep of one way after another
+takes for a difference between them. Engines that rest take memory and no processor, so small ones may all be up at once;
+then each round asks every way within seconds, and what the machine does meanwhile falls out of the comparison by rounds.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import msgspec
+
+from stoker.bench.composing import Composer, Order
+from stoker.bench.figures import figures_of
+from stoker.bench.lines import Lines
+from stoker.bench.measures import Measure
+from stoker.bench.player import Rules
+from stoker.bench.repeat import Bench, measure
+from stoker.bench.server import meet
+from stoker.flows.bench_targets import choose_service
+from stoker.flows.client import Daemon
+from stoker.flows.tunable import Tunable
+from stoker.flows.tune_trying import SILENCE_S, Asking
+from stoker.flows.up import follow
+from stoker.records import State, Way
+
+FIGURE = "total_decode_tps"
+FIRST_ROUNDS = 6  # of all ways; then those that are this far behind are asked no more, but for the choice
+FAR_BEHIND = 0.15
+
+
+class Sweep(NamedTuple):
+    """What each way gave, round by round, as long as it was asked; and what that took."""
+
+    rates: Mapping[Way, Sequence[float]]
+    took_s: float
+
+    @property
+    def best(self) -> Way:
+        """The way with the highest mean, of those that were asked to the end."""
+        longest = max(len(rates) for rates in self.rates.values())
+        whole = {way: mean(rates) for way, rates in self.rates.items() if len(rates) == longest}
+        return max(whole, key=whole.__getitem__)
+
+    def turns(self, chosen: Way) -> tuple[tuple[float, float], ...]:
+        """Returns the choice's rate and the best one's in each round; none where they are one way."""
+        return () if chosen == self.best else tuple(zip(self.rates[chosen], self.rates[self.best], strict=True))
+
+
+def mean(rates: Sequence[float]) -> float:
+    """Returns the geometric mean."""
+    return math.exp(statistics.fmean(map(math.log, rates)))
+
+
+class Asked(NamedTuple):
+    """One way that runs, and who makes its prompts."""
+
+    bench: Bench
+    composer: Composer
+
+    def rate(self, asking: Asking, number: int) -> float:
+        """Returns the rate of a round's prompt; 0 where it was not answered."""
+        jobs = self.composer.jobs([Order(asking.prompt_tokens, asking.new_tokens)], f"repeat {number}")
+        repeat = measure(self.bench, jobs, 1, Rules(SILENCE_S, 1, None, lambda: False)).repeat
+        return next((one.values[0] for one in figures_of([repeat], None) if one.name == FIGURE and one.values), 0.0)
+
+
+def sweep(daemon: Daemon, tunable: Tunable, asking: Asking, chosen: Way, rounds: int) -> Sweep:
+    """Starts every way, asks all in turn, and leaves them running; ways that do not start are left out."""
+    began_s = time.monotonic()
+    ways = [way for family in tunable.families for way in family.ways]
+    names = {way: name for number, way in enumerate(ways) if (name := start(daemon, tunable, way, f"way-{number}"))}
+    with ExitStack() as stack:
+        fleet = {way: ask(name, asking, stack) for way, name in names.items()}
+        for one in fleet.values():
+            one.rate(asking, -1)  # what is asked first is slow
+        rates: dict[Way, list[float]] = {way: [] for way in fleet}
+        for number in range(rounds):
+            still = list(fleet) if number < FIRST_ROUNDS else not_far_behind(rates, chosen)
+            for way in still[number % len(still) :] + still[: number % len(still)]:
+                rates[way].append(fleet[way].rate(asking, number))
+    return Sweep(rates, time.monotonic() - began_s)
+
+
+def not_far_behind(rates: Mapping[Way, Sequence[float]], chosen: Way) -> list[Way]:
+    """Returns the ways that may still be the best, judged by the rounds that all had, and the choice."""
+    means = {way: mean(each[:FIRST_ROUNDS]) for way, each in rates.items()}
+    return [way for way, rate in means.items() if way == chosen or rate >= (1 - FAR_BEHIND) * max(means.values())]
+
+
+def start(daemon: Daemon, tunable: Tunable, way: Way, name: str) -> str:
+    """Returns the name of the service that runs that way; nothing where it did not start."""
+    view = daemon.up(msgspec.structs.replace(tunable.wish_for(way), name=name))
+    for now in follow(daemon, view):
+        view = now
+    return name if view.state is State.READY else ""
+
+
+def ask(name: str, asking: Asking, stack: ExitStack) -> Asked:
+    """Returns how a service is asked past the gateway."""
+    target, subject = choose_service(name, direct=True)
+    server = meet(target, subject.engine)
+    stack.callback(server.close)
+    lines = Lines(server.chat.origin, reuses=server.reuses)
+    stack.callback(lines.close)
+    counting = Measure(server, None)
+    bench = Bench(server, lines, None, counting.text if counting.is_cheap else None)
+    [cell] = asking.cells()
+    return Asked(bench, Composer(server, counting, cell, asking.seed, {"temperature": 0.0, **server.salt()}))
