@@ -29,8 +29,8 @@ meanwhile falls out. *Behind* is how much slower the choice was than the sweep's
 with the interval that holds it 95 times in 100. The best of many figures is too high by chance, so this is rather too much.
 Starts: all of the tuning, and one more for the choice to run.
 
-The same way, measured once by the tuning and once by the sweep, differed by {noise:.1%} (the middle of {noises}; one in ten by
-more than {noisy:.1%}): so much of a figure is its start's and its minute's own. Of the ways that were predicted and never
+The same way, measured once by the tuning and once by the sweep, differed by {noise:.1%} (the middle of {noises}; one in ten
+by more than {noisy:.1%}): so much of a figure is its start's and its minute's own. Of the ways that were predicted and never
 tried, the sweep found {held} of {predicted} inside their bands, which should hold four in five.
 """
 
