@@ -197,7 +197,43 @@ def test_what_a_head_says_of_addresses_cannot_become_words_of_its_own(pair: tupl
     part = plan["parts"][0]["ask"]
     part["link"]["ranks"][0]["address"] = "--headless"
     with a.inside(), pytest.raises(Exception, match="matching regex"):
-        find_calls(a.paths, "b")._box.call("POST", "/api/ranks/duo/start", {"ask": part, "launch": "x"}, object)
+        start_part(a, part)
+
+
+def test_only_the_head_of_the_workers_own_table_gives_it_a_part_and_only_at_an_address_of_its_own(
+    pair: tuple[Box, Box], network: Network
+) -> None:
+    a, b = pair
+    c = network.add("c")
+    c.join(b, "--act")
+    a.run("up", "duo")
+    part = json.loads(msgspec.json.encode(find_plan(a)))["parts"][0]["ask"]
+    with c.inside(), pytest.raises(Refused, match="the box `c` is not the head of duo, `a` is"):
+        start_part(c, part)
+    part["link"]["ranks"][1]["address"] = "10.77.0.99"
+    with a.inside(), pytest.raises(Refused, match=r"this box has no address 10\.77\.0\.99"):
+        start_part(a, part)
+    assert a.chat("duo").status_code == 200
+
+
+def start_part(box: Box, part: object) -> None:
+    """Has a box ask the second one for a part."""
+    find_calls(box.paths, "b")._box.call("POST", "/api/ranks/duo/start", {"ask": part, "launch": "x"}, object)
+
+
+def test_a_rank_that_dies_while_another_waits_for_its_memory_ends_the_wait(network: Network) -> None:
+    a, *others = (network.add(name) for name in "abcd")
+    set_up(a)
+    set_up(others[0], dies="loading")
+    set_up(others[1], limits="memory_wait_s = 600\nmemory_floor_bytes = 100000000000000")
+    set_up(others[2])
+    for box in (a, *others):
+        box.paths.config.write_text(box.paths.config.read_text().replace('["a", "b"]', '["a", "b", "c", "d"]'))
+    for box in others:
+        a.join(box, "--act")
+    done = a.run("up", "duo", code=1)
+    assert "rank 1 on b is" in done.stderr
+    assert [box.engines() for box in (a, *others)] == [{}, {}, {}, {}]
 
 
 def find_plan(box: Box) -> object:

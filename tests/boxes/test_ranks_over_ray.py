@@ -224,6 +224,17 @@ def test_a_new_daemon_of_a_worker_ends_what_its_ray_left(pair: tuple[Box, Box]) 
     assert not before & everything(a, b)
 
 
+def test_down_without_a_daemon_ends_what_half_of_ray_left(pair: tuple[Box, Box]) -> None:
+    a, b = pair
+    a.run("up", "duo")
+    a.kill_daemon()
+    os.kill(of_ray(a, "start")[0], signal.SIGKILL)
+    assert of_ray(a, "agent")
+    a.run("down")
+    assert nothing_is_left(a)
+    wait_for("the worker to end without its head", lambda: nothing_is_left(b), 45.0)
+
+
 def test_a_daemon_that_dies_while_workers_join_leaves_nothing(pair: tuple[Box, Box]) -> None:
     a, b = pair
     (b.folder / "rank" / "ray").write_text("#!/bin/sh\nwhile :; do sleep 1; done\n")

@@ -77,6 +77,11 @@ def says_the_end(_: Sealed, peer: Peer) -> None:
     peer.writer.write(peer.seal(b"last words") + peer.seal_end())
 
 
+def says_the_end_and_goes(sealed: Sealed, peer: Peer) -> None:
+    says_the_end(sealed, peer)
+    peer.writer.transport.abort()
+
+
 def closes(sealed: Sealed, _: Peer) -> None:
     sealed.close()
 
@@ -100,7 +105,15 @@ def garbles(_: Sealed, peer: Peer) -> None:
 
 @pytest.mark.parametrize(
     ("end", "kind"),
-    [(says_the_end, None), (closes, None), (aborts, None), (cuts, Cut), (resets, ConnectionError), (garbles, ssl.SSLError)],
+    [
+        (says_the_end, None),
+        (says_the_end_and_goes, None),
+        (closes, None),
+        (aborts, None),
+        (cuts, Cut),
+        (resets, ConnectionError),
+        (garbles, ssl.SSLError),
+    ],
 )
 def test_an_end_is_told_once_and_without_an_error_only_if_it_was_said(pair: Pair, end: End, kind: type | None) -> None:
     async def story() -> None:
@@ -114,7 +127,7 @@ def test_an_end_is_told_once_and_without_an_error_only_if_it_was_said(pair: Pair
         await asyncio.sleep(0)
         [error] = listener.lost
         assert error is None if kind is None else isinstance(error, kind)
-        assert listener.whole == b"first" + (b"last words" if end is says_the_end else b"")
+        assert listener.whole == b"first" + (b"last words" if end in (says_the_end, says_the_end_and_goes) else b"")
         assert sealed.is_closing()
 
     pair.play(story)
