@@ -221,21 +221,6 @@ def start_part(box: Box, part: object) -> None:
     find_calls(box.paths, "b")._box.call("POST", "/api/ranks/duo/start", {"ask": part, "launch": "x"}, object)
 
 
-def test_a_rank_that_dies_while_another_waits_for_its_memory_ends_the_wait(network: Network) -> None:
-    a, *others = (network.add(name) for name in "abcd")
-    set_up(a)
-    set_up(others[0], dies="loading")
-    set_up(others[1], limits="memory_wait_s = 600\nmemory_floor_bytes = 100000000000000")
-    set_up(others[2])
-    for box in (a, *others):
-        box.paths.config.write_text(box.paths.config.read_text().replace('["a", "b"]', '["a", "b", "c", "d"]'))
-    for box in others:
-        a.join(box, "--act")
-    done = a.run("up", "duo", code=1)
-    assert "rank 1 on b is" in done.stderr
-    assert [box.engines() for box in (a, *others)] == [{}, {}, {}, {}]
-
-
 def find_plan(box: Box) -> object:
     with box.inside():
         return box.daemon.plan_of("duo")

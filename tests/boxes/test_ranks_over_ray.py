@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -253,31 +254,60 @@ def test_a_daemon_that_dies_while_workers_join_leaves_nothing(pair: tuple[Box, B
     wait_for("the worker to end without its head", lambda: nothing_is_left(b), 45.0)
 
 
-def test_ranks_that_are_there_are_kept_while_another_takes_longer_than_their_lease(network: Network) -> None:
+def four(network: Network) -> list[Box]:
+    """Four boxes with the same service, of which the first may act on the others."""
     boxes = [network.add(name) for name in "abcd"]
-    a, late = boxes[0], boxes[3]
     for box in boxes:
         set_up(box)
-        table = box.paths.config.read_text().replace('["a", "b"]', '["a", "b", "c", "d"]')
-        box.paths.config.write_text(table)
+        box.paths.config.write_text(box.paths.config.read_text().replace('["a", "b"]', '["a", "b", "c", "d"]'))
     for box in boxes[1:]:
-        a.join(box, "--act")
-    gate, ray = late.folder / "gate", late.folder / "rank" / "ray"
+        boxes[0].join(box, "--act")
+    return boxes
+
+
+def hold_up(box: Box) -> Path:
+    """Has Ray begin on a box only once there is a file; returns which."""
+    gate, ray = box.folder / "gate", box.folder / "rank" / "ray"
     ray.rename(ray.with_name("ray-after-all"))
     ray.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.05; done\nexec "$0-after-all" "$@"\n')
     ray.chmod(0o755)
+    return gate
+
+
+@contextmanager
+def coming_up(boxes: list[Box]) -> Iterator[subprocess.Popen[bytes]]:
+    """`stoker up` on the first box, when two of the others have joined."""
+    a = boxes[0]
     up = subprocess.Popen([*a.prefix, sys.executable, "-m", "stoker", "up", "duo"], env=a.environment)
     try:
         wait_for("two to have joined", lambda: bool(of_ray(boxes[1], "raylet") and of_ray(boxes[2], "raylet")))
+        yield up
+    finally:
+        up.kill()
+        up.wait()
+
+
+def test_ranks_that_are_there_are_kept_while_another_takes_longer_than_their_lease(network: Network) -> None:
+    boxes = four(network)
+    gate = hold_up(boxes[3])
+    with coming_up(boxes) as up:
         begun_s, there = time.monotonic(), everything(*boxes[1:3])
         wait_for("a lease to be over", lambda: time.monotonic() > begun_s + LEASE_S + 2.0)
         gate.touch()
         assert up.wait(60) == 0
-    finally:
-        up.kill()
-        up.wait()
     assert everything(*boxes[1:3]) >= there
-    assert a.chat("duo").status_code == 200
+    assert boxes[0].chat("duo").status_code == 200
+
+
+def test_a_worker_that_dies_while_another_has_yet_to_join_ends_the_wait(network: Network) -> None:
+    boxes = four(network)
+    hold_up(boxes[3])
+    with coming_up(boxes) as up:
+        wait_for("the first to be proved", lambda: known(boxes[1]).state is State.PROVING)
+        os.kill(of_ray(boxes[1], "start")[0], signal.SIGKILL)
+        assert up.wait(60) == 1
+    assert "rank 1 on b is" in known(boxes[0]).why
+    assert nothing_is_left(*boxes)
 
 
 def test_an_executor_that_differs_from_box_to_box_is_refused(pair: tuple[Box, Box]) -> None:
