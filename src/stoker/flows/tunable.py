@@ -86,7 +86,7 @@ def _read_drafts(wish: Wish, plan: Plan, only: Sequence[str]) -> Tunable:
 
 
 def _select(families: tuple[Family, ...], only: Sequence[str]) -> tuple[Family, ...]:
-    known = [one.name for one in families if one.ways != (OFF,)]
+    known = list(dict.fromkeys(one.name for one in families if one.ways != (OFF,)))
     unknown = [name for name in only if name not in known]
     if unknown:
         raise WrongUse(

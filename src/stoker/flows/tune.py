@@ -48,7 +48,7 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
     Writer(config, tunable)
     state = start_state(tunable, asking)
     start_s = expected_start_s(paths, tunable.wish.name)
-    most = most_starts(state) + 1
+    most = min(most_starts(state), len(state.ways)) + 1
     longer = MOST_BUDGETS if asking.knob == "drafts" else 1.0  # sizes are not measured on
     measuring_s = most * longer * asking.measure_s * len(asking.cells())
     expected_s = None if start_s is None else most * start_s + measuring_s
