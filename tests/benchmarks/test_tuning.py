@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from benchmarks.tuning_page import BY_HAND, Figure, Row, bands, differences, ren
 from stoker.records import Band, Way
 
 ROOT = Path(__file__).parents[2]
+LIMIT_S = 120.0
 
 
 def make_row(seed: int = 1, best: str = "draft 4", turns: tuple[tuple[float, float], ...] = (), starts: int = 5) -> Row:
@@ -119,12 +122,19 @@ def test_the_page_is_made_of_kept_rows_without_a_start(tmp_path: Path) -> None:
 
 def test_what_is_told_to_end_leaves_nothing_running(tmp_path: Path) -> None:
     words = ("--rows", str(tmp_path / "rows.jsonl"), "--seeds", "1", "--measure", "1")
-    with subprocess.Popen(run(*words), cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    told = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+    with subprocess.Popen(run(*words), cwd=ROOT, env=told, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stderr is not None
         first = process.stderr.readline()
         below = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGTERM)
-        process.stderr.read()
+        try:
+            process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            for pid in (process.pid, *(one.pid for one in below)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGABRT)  # each says where it stands
+            pytest.fail(f"it goes on: {process.stderr.read().decode()}")
     assert b"tok/s" in first
     assert process.returncode == 1
     assert not [one for one in below if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]

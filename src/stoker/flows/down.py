@@ -22,6 +22,7 @@ from stoker.supervise.runtimes.choose import choose_runtime
 KILL_LIMIT_S = 10.0
 DAEMON_LIMIT_S = 120.0
 POLL_S = 0.02
+ON_THE_WAY = (State.DRAINING, State.STOPPING, State.SETTLING, State.STOPPED, State.WEDGED)
 
 
 def stop_service(daemon: Daemon, name: str) -> Iterator[ServiceView]:
@@ -34,6 +35,8 @@ def stop_service(daemon: Daemon, name: str) -> Iterator[ServiceView]:
         if view.state is State.WEDGED:
             raise StokerError(f"{name} is {view.state}: {view.why}", next_step=f"try `stoker down {name}` again")
         view = daemon.wait(name, view.state)
+        if view.state not in ON_THE_WAY:  # a start that was asked for just before, and came to the daemon just after
+            view = daemon.down(name)
 
 
 def stop_all(paths: Paths, daemon: Daemon) -> Iterator[ServiceView]:
