@@ -93,9 +93,8 @@ class Cost(NamedTuple):
     cpu_door_ms: float
 
 
-def measure_cost(rounds: int, streams: int) -> list[Cost]:
+def measure_cost(rounds: int, load: Load) -> list[Cost]:
     """Asks one box at its own door, and the same box through another one's, turn by turn."""
-    load = Load(streams=streams, requests=2, tokens=200, itl_ms=20.0, ramp_s=1.0)
     with ExitStack() as ends:
         door, box = Box("door", serves=False), Box("far", serves=True)
         ends.callback(door.home.stop)
@@ -264,14 +263,25 @@ def _wait_ms(is_so: Callable[[], bool]) -> float:
     return (time.monotonic() - begun) * 1000
 
 
-def say_cost(found: list[Cost], streams: int) -> str:
+def say_costs() -> str:
+    """Returns the costs at both paces as text."""
+    paces = ("in steps, as an engine writes that batches", True), ("each at its own time", False)
+    texts = []
+    for pace, steps in paces:
+        load = Load(streams=16, requests=2, tokens=200, itl_ms=20.0, ramp_s=1.0, steps=steps)
+        texts.append(say_cost(measure_cost(ROUNDS, load), load, pace))
+    return "\n\n".join(texts)
+
+
+def say_cost(found: list[Cost], load: Load, pace: str) -> str:
     """Returns the costs as text."""
     rows = [(f"{one.added_us:.0f} us", f"{one.cpu_one_ms:.0f} ms", f"{one.cpu_door_ms:.0f} ms") for one in found]
     middle = statistics.median(one.added_us for one in found)
     ratios = [one.cpu_door_ms / one.cpu_one_ms for one in found]
     ratio, spread = statistics.median(ratios), f"{min(ratios):.2f} to {max(ratios):.2f}"
     return "\n".join([
-        f"{streams} streams of 200 chunks, 20 ms apart, each twice. A remote box adds {middle:.0f} us to a chunk's way",
+        f"{load.streams} streams of {load.tokens} chunks, {load.itl_ms:g} ms apart, {pace}; {load.requests} times each.",
+        f"A remote box adds {middle:.0f} us to a chunk's way",
         f"(p50, the median of {len(found)} rounds); the door's processor time for 1000 chunks is {ratio:.2f} of what one",
         f"box alone takes ({spread}).", "",
         markdown(["added, p50", "one box, CPU for 1000 chunks", "door, CPU for 1000 chunks"], [[*row] for row in rows]),
@@ -325,7 +335,7 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=STREAMS)
     options = parser.parse_args()
     parts = {
-        "cost": lambda: say_cost(measure_cost(ROUNDS, 16), 16),
+        "cost": say_costs,
         "failover": lambda: say_failover(measure_failover(ROUNDS, 16)),
         "fleet": lambda: say_fleet(measure_fleet(FLEET, options.streams, free_port()), FLEET, options.streams),
     }

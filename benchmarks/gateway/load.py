@@ -34,7 +34,10 @@ QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked: `requests` replies, one after another, on each of `streams` connections, opened over `ramp_s`."""
+    """What is asked: `requests` replies, one after another, on each of `streams` connections, opened over `ramp_s`.
+
+    `steps`: the engine writes all streams' tokens together, as one that batches does.
+    """
 
     streams: int
     requests: int = 1
@@ -42,6 +45,7 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     ttft_ms: float = 50.0
     itl_ms: float = 20.0
     ramp_s: float = 0.0
+    steps: bool = False
 
     @property
     def ideal_s(self) -> float:
@@ -102,7 +106,7 @@ class Sampler(threading.Thread):
 
 def render_request(target: Target, load: Load) -> bytes:
     """Returns the request that every stream sends."""
-    words = f"mock ttft={load.ttft_ms:g} itl={load.itl_ms:g} tokens={load.tokens}"
+    words = f"mock ttft={load.ttft_ms:g} itl={load.itl_ms:g} tokens={load.tokens}{' steps=1' * load.steps}"
     content = {"model": target.model, "stream": True, "messages": [{"role": "user", "content": words}]}
     body = json.dumps(content).encode()
     lines = [f"POST {CHAT} HTTP/1.1", f"Host: 127.0.0.1:{target.port}", "Content-Type: application/json"]

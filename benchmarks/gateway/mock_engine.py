@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import math
 import os
 import resource
 import time
@@ -111,6 +112,8 @@ class Engine(HttpConnection):
 
     def _begin(self, order: Order) -> None:
         self._due_s = self._loop.time() + order.ttft_s
+        if order.steps and order.itl_s:
+            self._due_s = math.ceil(self._due_s / order.itl_s) * order.itl_s
         if not order.stream:
             self._timer = self._loop.call_at(self._due_s + order.itl_s * order.tokens, self._answer_whole)
         elif order.die_after == 0:

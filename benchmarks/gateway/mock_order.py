@@ -3,6 +3,7 @@
     "mock ttft=50 itl=20 tokens=64"
 
 ttft, itl     milliseconds to the first token, and between tokens (itl=0: flat out, as the reader reads)
+steps         all that ask so write at once, as an engine does that makes a token for all of them in one step
 tokens, pad   content chunks of the reply; more bytes in each chunk
 status        answer with this HTTP status and an error in OpenAI's shape
 die           break the connection off after so many chunks (0: before any byte)
@@ -30,6 +31,7 @@ class Order(NamedTuple):
     usage: bool
     ttft_s: float
     itl_s: float
+    steps: bool
     tokens: int
     pad: bytes
     status: int | None
@@ -56,6 +58,7 @@ def _order(words: Mapping[str, str], stream: bool, usage: bool, is_meant: bool) 
         usage=usage,
         ttft_s=float(words.get("ttft", 10)) / 1000,
         itl_s=float(words.get("itl", 10)) / 1000,
+        steps="steps" in words,
         tokens=int(words.get("tokens", 16)),
         pad=b"x" * int(words.get("pad", 0)),
         status=int(words["status"]) if is_meant and "status" in words else None,

@@ -23,6 +23,8 @@ from stoker.gateway.meter import refuse_denied
 from stoker.gateway.pinned import NOW
 from stoker.gateway.refusals import JSON, refuse
 from stoker.gateway.serving import Serving
+from stoker.gateway.trunk.greeting import Greeting
+from stoker.gateway.trunk.trunk import Trunk
 from stoker.gateway.words import Words
 from stoker.records.boxes import JoinAsked, JoinGiven, LetIn
 
@@ -50,6 +52,7 @@ class LinkDoor:
         self._ring, self._serving, self._words, self._app = ring, serving, words, app
         self._join, self._limits, self._spawn = join, limits, spawn
         self._connections: set[ClientConnection] = set()
+        self._trunks: set[Trunk] = set()
         # Strangers may hold connections open: the daemon and its clients' door keep the larger part of the descriptors.
         self._most_connections = max(8, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
         self._running: defaultdict[str, dict[Exchange, None]] = defaultdict(dict)
@@ -57,9 +60,12 @@ class LinkDoor:
     async def bind(self, host: str, port: int, tls: ssl.SSLContext) -> asyncio.Server:
         """Takes the address without serving yet; raises OSError where it is taken."""
         return await asyncio.get_running_loop().create_server(
-            lambda: ClientConnection(self, self._limits), host, port, backlog=BACKLOG, start_serving=False, ssl=tls,
+            lambda: Greeting(self._connect, self._trunks), host, port, backlog=BACKLOG, start_serving=False, ssl=tls,
             ssl_handshake_timeout=self._limits.head_s,
         )  # fmt: skip
+
+    def _connect(self) -> ClientConnection:
+        return ClientConnection(self, self._limits)
 
     def register(self, connection: ClientConnection, is_open: bool) -> None:
         """Knows the connections, so that none outlives the daemon; one more than there is room for is cut."""
@@ -71,6 +77,8 @@ class LinkDoor:
         """Cuts every connection."""
         for connection in list(self._connections):
             connection.cut()
+        for trunk in list(self._trunks):
+            trunk.close()
 
     def deny_stranger(self, headers: Headers, peer: str) -> Denial | None:
         """Returns why a large body is not read: the key is of no link."""

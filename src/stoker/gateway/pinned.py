@@ -20,12 +20,14 @@ class WrongCertificate(OSError):
 
 
 @cache
-def client_tls() -> ssl.SSLContext:
-    """Returns what connects to boxes; names and dates in certificates are not looked at, since `check_pin` is."""
+def client_tls(protocol: str = "") -> ssl.SSLContext:
+    """Returns what connects to boxes, offering that protocol; names and dates in certificates are not looked at."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    if protocol:
+        context.set_alpn_protocols([protocol])
     return context
 
 

@@ -8,13 +8,11 @@ from collections import defaultdict
 from itertools import takewhile
 from typing import cast
 
-from stoker.gateway.sealed import open_sealed
+from stoker.gateway.trunk.trunks import Address, Trunks
 from stoker.records import Endpoint
 
 CONNECT_TRIES = 2
 CONNECT_LIMIT_S = 5.0
-# Another box is asked once and for less long: a replica may answer instead, and a cable that was pulled out says nothing.
-BOX_CONNECT_LIMIT_S = 1.0
 LINGER_S = 5.0
 # Engines that keep connections close them after 5 s (uvicorn under vLLM and SGLang). One that is reused well before cannot
 # be closing just then, so no request goes out on a connection of which nobody could say whether it was still read.
@@ -22,7 +20,6 @@ REUSE_LIMIT_S = 2.0
 # Not one by one, nor many at once: each takes 0.1 ms to close, for which streams wait.
 SWEEP_PAUSE_S = 0.02
 WRITE_BUFFER_BYTES = 64 * 1024
-Address = tuple[str, int, str]  # host, port, and the pin of another box's certificate
 
 
 class EngineConnection(asyncio.Protocol):
@@ -38,7 +35,9 @@ class EngineConnection(asyncio.Protocol):
         """Keeps what bytes are written to."""
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        self._look.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        shared = transport.get_extra_info("trunk_socket")  # others' bytes say nothing, but its end is everybody's
+        own = transport.get_extra_info("socket")
+        self._look.register((shared or own).fileno(), select.POLLRDHUP if shared else select.POLLIN)
 
     def ask(self, asker: asyncio.Protocol, *pieces: bytes | bytearray) -> None:
         """Sends a request; what comes from now on is told to `asker`, without a step between."""
@@ -83,6 +82,7 @@ class Pool:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._trunks = Trunks()
         # In the order in which they were given back: the last one is used next, the first one has waited longest.
         self._idle: defaultdict[Address, dict[EngineConnection, None]] = defaultdict(dict)
         self._timer: asyncio.TimerHandle | None = None
@@ -114,11 +114,10 @@ class Pool:
             return (await self._loop.create_connection(lambda: EngineConnection(address, self), *address[:2]))[1]
 
     async def _open_box(self, address: Address) -> EngineConnection:
+        channel = await self._trunks.open(address)
         connection = EngineConnection(address, self)
-        async with asyncio.timeout(BOX_CONNECT_LIMIT_S):
-            transport = await open_sealed(*address)
-        transport.set_protocol(connection)
-        connection.connection_made(transport)
+        channel.set_protocol(connection)
+        connection.connection_made(channel)
         return connection
 
     def keep(self, connection: EngineConnection) -> None:
@@ -149,3 +148,4 @@ class Pool:
             for connection in idle:
                 connection.close()
         self._idle.clear()
+        self._trunks.close()

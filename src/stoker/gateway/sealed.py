@@ -25,10 +25,13 @@ class Cut(ConnectionResetError):
         super().__init__("its connection was cut")
 
 
-async def open_sealed(host: str, port: int, pin: str) -> Sealed:
-    """Connects to the box that has the pinned certificate; raises OSError where that is not who answers."""
+async def open_sealed(host: str, port: int, pin: str, protocol: str = "") -> Sealed:
+    """Connects to the box that has the pinned certificate, and offers to speak that protocol over TLS (ALPN).
+
+    Raises OSError where that is not who answers.
+    """
     loop = asyncio.get_running_loop()
-    plain, opening = await loop.create_connection(lambda: _Opening(loop, host), host, port)
+    plain, opening = await loop.create_connection(lambda: _Opening(loop, host, protocol), host, port)
     try:
         sealed = await opening.sealed
         check_pin(sealed.get_extra_info("ssl_object"), pin)
@@ -43,10 +46,10 @@ async def open_sealed(host: str, port: int, pin: str) -> Sealed:
 class _Opening(asyncio.Protocol):
     """Shakes hands."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, host: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, protocol: str) -> None:
         self.sealed: asyncio.Future[Sealed] = loop.create_future()
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = client_tls().wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self._tls = client_tls(protocol).wrap_bio(self._incoming, self._outgoing, server_hostname=host)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._plain = cast(asyncio.Transport, transport)

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from stoker.errors import Refused
+from stoker.gateway.trunk.frames import PROTOCOL
 
 # Boxes' clocks may be apart, and who pins a certificate asks for that one alone, so its dates say nothing.
 FROM, UNTIL = (datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2020, 2120))
@@ -35,6 +36,7 @@ def make_server_tls(file: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0  # connections are kept instead; and a connection that has spoken unasked is not used again
+    context.set_alpn_protocols([PROTOCOL])
     context.load_cert_chain(file)
     return context
 
