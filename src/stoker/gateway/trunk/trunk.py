@@ -81,19 +81,26 @@ class Trunk(asyncio.Protocol):
         if kind != DATA:
             self._obey(number, kind, data, channel)
         elif channel is not None:
-            try:
-                channel.feed(data)
-            except BrokenTrunk:
-                raise
-            except Exception as fault:  # noqa: BLE001 - one channel's, which is not to end all others
-                self._loop.call_exception_handler({"message": "a channel's protocol failed", "exception": fault})
-                channel.abort()
+            self._feed(channel, data)
+        elif number >= self._next_number:
+            raise BrokenTrunk(f"bytes for channel {number}, which nobody opened")
+
+    def _feed(self, channel: Channel, data: bytes) -> None:
+        try:
+            channel.feed(data)
+        except BrokenTrunk:
+            raise
+        except Exception as fault:  # noqa: BLE001 - one channel's, which is not to end all others
+            self._loop.call_exception_handler({"message": "a channel's protocol failed", "exception": fault})
+            channel.abort()
 
     def _obey(self, number: int, kind: int, data: bytes, channel: Channel | None) -> None:
         if kind == Kind.OPEN:
             self._let_in(number)
-        elif channel is None:  # it was ended here while this was under way
+        elif channel is None and number < self._next_number:  # it was ended here while this was under way
             return
+        elif channel is None:
+            raise BrokenTrunk(f"a word for channel {number}, which nobody opened")
         elif kind == Kind.GRANT and len(data) == CREDIT.size:
             channel.grant(*CREDIT.unpack(data))
         elif kind == Kind.END:
