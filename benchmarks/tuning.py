@@ -8,8 +8,8 @@ numbers of draft tokens are tried, since a start takes most of a minute. For eac
 ones, and then all ways that there are, up at once and asked the same prompts in turn (`tuning_fleet.py`). Nothing else
 should run meanwhile.
 
---lanes runs several rows at once, each on as many cores of its own as there are for each. Each row is written to --rows as
-soon as it is known; --resume leaves out those which are there, and --resume --seeds 0 only makes the page of them.
+--lanes runs several at once, each on as many cores of its own as there are for each. Each row is written to --rows as soon
+as it is known; --resume leaves out those which are there, and --resume --seeds 0 only makes the page of them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import msgspec
 from benchmarks.tuning_page import Row, render, with_notes
 
 ROOT = Path(__file__).parents[1]
+LINE_LIMIT_BYTES = 2**20
 
 
 class Case(NamedTuple):
@@ -65,37 +66,32 @@ def read_rows(file: Path) -> list[Row]:
 
 
 async def run_lane(cores: list[int], cases: list[Case], options: argparse.Namespace) -> None:
-    """Takes one case after another until none is left."""
-    while cases:
-        case = cases.pop(0)
-        line = await run_row(case, cores, options)
-        if line:
+    """Takes one case after another, in a process of its own, and keeps each row as it comes; a failure says why itself."""
+    engine, words = cases[0].engine, [f"{case.content}:{case.seed}" for case in cases]
+    words += ["--measure", str(options.measure), "--rounds", str(options.rounds), "--cores", ",".join(map(str, cores))]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "benchmarks.tuning_lane", engine, *words, *(["--vllm", options.vllm] if options.vllm else []),
+        cwd=ROOT, stdout=asyncio.subprocess.PIPE, limit=LINE_LIMIT_BYTES,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        async for line in process.stdout:
             with options.rows.open("ab") as file:
                 file.write(line)
             row = msgspec.json.decode(line, type=Row)
-            print(f"{case}: {row.chosen}, best {row.best}, behind {row.behind}", flush=True)
-
-
-async def run_row(case: Case, cores: list[int], options: argparse.Namespace) -> bytes:
-    """Returns the row of a case as a line, from a process of its own; nothing where that failed and said why."""
-    words = [case.engine, case.content, str(case.seed), "--measure", str(options.measure), "--rounds", str(options.rounds)]
-    words += ["--cores", ",".join(map(str, cores)), *(["--vllm", options.vllm] if options.vllm else [])]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.tuning_row", *words, cwd=ROOT, stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        line, _ = await process.communicate()
+            print(f"{row.engine} {row.content} {row.seed}: {row.chosen}, best {row.best}, behind {row.behind}", flush=True)
+        await process.wait()
     finally:
         if process.returncode is None:
             process.terminate()
             await process.communicate()
-    return line if process.returncode == 0 else b""
 
 
 async def run_lanes(cases: list[Case], options: argparse.Namespace) -> None:
     """Runs all cases; where it is told to end, the rows that run end too and leave nothing behind."""
-    shares = share_cores(os.sched_getaffinity(0), options.lanes) if cases else []
-    lanes = asyncio.gather(*(run_lane(share, cases, options) for share in shares))
+    count = min(options.lanes, len(cases))
+    shares = share_cores(os.sched_getaffinity(0), count) if cases else []
+    lanes = asyncio.gather(*(run_lane(share, cases[place::count], options) for place, share in enumerate(shares)))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lanes.cancel)
     await lanes
 

@@ -71,21 +71,30 @@ class Asked(NamedTuple):
         return next((one.values[0] for one in figures_of([repeat], None) if one.name == FIGURE and one.values), 0.0)
 
 
-def sweep(daemon: Daemon, tunable: Tunable, asking: Asking, chosen: Way, rounds: int) -> Sweep:
-    """Starts every way, asks all in turn, and leaves them running; ways that do not start are left out."""
-    began_s = time.monotonic()
-    ways = [way for family in tunable.families for way in family.ways]
-    names = {way: name for number, way in enumerate(ways) if (name := start(daemon, tunable, way, f"way-{number}"))}
-    with ExitStack() as stack:
-        fleet = {way: ask(name, asking, stack) for way, name in names.items()}
-        for one in fleet.values():
-            one.rate(asking, -1)  # what is asked first is slow
-        rates: dict[Way, list[float]] = {way: [] for way in fleet}
-        for number in range(rounds):
-            still = list(fleet) if number < FIRST_ROUNDS else not_far_behind(rates, chosen)
-            for way in still[number % len(still) :] + still[: number % len(still)]:
-                rates[way].append(fleet[way].rate(asking, number))
-    return Sweep(rates, time.monotonic() - began_s)
+class Fleet:
+    """Every way of a service, each up as a service of its own until the daemon ends; ways that do not start are left out."""
+
+    def __init__(self, daemon: Daemon, tunable: Tunable) -> None:
+        began_s = time.monotonic()
+        ways = [way for family in tunable.families for way in family.ways]
+        self._names = {
+            way: name for number, way in enumerate(ways) if (name := start(daemon, tunable, way, f"way-{number}"))
+        }
+        self._start_s = time.monotonic() - began_s
+
+    def sweep(self, asking: Asking, chosen: Way, rounds: int) -> Sweep:
+        """Asks all in turn."""
+        began_s = time.monotonic()
+        with ExitStack() as stack:
+            asked = {way: ask(name, asking, stack) for way, name in self._names.items()}
+            for one in asked.values():
+                one.rate(asking, -1)  # what is asked first is slow
+            rates: dict[Way, list[float]] = {way: [] for way in asked}
+            for number in range(rounds):
+                still = list(asked) if number < FIRST_ROUNDS else not_far_behind(rates, chosen)
+                for way in still[number % len(still) :] + still[: number % len(still)]:
+                    rates[way].append(asked[way].rate(asking, number))
+        return Sweep(rates, self._start_s + time.monotonic() - began_s)
 
 
 def not_far_behind(rates: Mapping[Way, Sequence[float]], chosen: Way) -> list[Way]:

@@ -1,9 +1,9 @@
-"""Tunes one service, then sweeps all ways side by side; prints the row as a line of JSON.
+"""Tunes one service for one content and seed after another, and sweeps all ways beside each; prints a line of JSON for each.
 
-    python -m benchmarks.tuning_row llama.cpp code 1 [--measure 15] [--rounds 24] [--cores 2,3] [--vllm PYTHON]
+    python -m benchmarks.tuning_lane llama.cpp code:1 prose:1 [--measure 15] [--rounds 24] [--cores 2,3] [--vllm PYTHON]
 
-All in a state folder of its own and, with --cores, on cores of its own, which the engine inherits: so that several rows may
-run at once. `benchmarks/tuning.py` runs them and makes the page.
+All in a state folder of its own and, with --cores, on cores of its own, which the engines inherit: so that several lanes may
+run at once. What is swept stays up and rests while the service is tuned. `benchmarks/tuning.py` runs lanes and makes a page.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import platform
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from benchmarks.gateway.processes import end_cleanly_on_sigterm
-from benchmarks.tuning_fleet import Sweep, mean, sweep
+from benchmarks.tuning_fleet import Fleet, Sweep, mean
 from benchmarks.tuning_page import Figure, Row
 from stoker import __version__
 from stoker.config import demo_model, find_paths, read_config
@@ -45,27 +46,27 @@ environment = {{ VLLM_NO_USAGE_STATS = "1", HF_HUB_OFFLINE = "1" }}
 """
 
 
-def compare(options: argparse.Namespace, talk: Talk) -> Row:
-    """Returns the row of an engine, a content and a seed; the service rests before and after."""
-    asking = Asking(contents=(options.content,), seed=options.seed, measure_s=options.measure, prompt_tokens=128,
-                    new_tokens=256, budget_s=3600.0, fresh=True,
-                    only=("draft",) if options.engine == "vLLM" else ())  # fmt: skip
+def compare(options: argparse.Namespace, talk: Callable[[Asking], Talk]) -> Iterator[Row]:
+    """Returns the row of each content and seed; the service rests before and after."""
+    only = ("draft",) if options.engine == "vLLM" else ()
     table = VLLM.format(folder=MODELS, python=options.vllm) if options.engine == "vLLM" else LLAMACPP
     paths = find_paths()
     paths.config.write_text(f"[gateway]\nport = 0\n[service.coder]\n{table}")
-    config = read_config(paths.config)
-    tunable = read_tunable("coder", config, only=asking.only)
-    view = tune(paths, config, "coder", asking, talk)
-    if view.chosen is None:
-        raise SystemExit(f"nothing was chosen: {view.why}")
     daemon = ensure_daemon(paths)
-    swept = sweep(daemon, tunable, asking, view.chosen, options.rounds)
+    fleet = Fleet(daemon, read_tunable("coder", read_config(paths.config), only=only))
+    for content, seed in options.cases:
+        asking = Asking(contents=(content,), seed=seed, measure_s=options.measure, prompt_tokens=128, new_tokens=256,
+                        budget_s=3600.0, fresh=True, only=only)  # fmt: skip
+        view = tune(paths, read_config(paths.config), "coder", asking, talk(asking))
+        if view.chosen is None:
+            print(f"{options.engine} {content} {seed}: nothing was chosen: {view.why}", file=sys.stderr)
+            continue
+        yield make_row(options, asking, view, view.chosen, fleet.sweep(asking, view.chosen, options.rounds))
     for _ in stop_all(paths, daemon):
         pass
-    return make_row(options, view, view.chosen, swept)
 
 
-def make_row(options: argparse.Namespace, view: TuneView, chosen: Way, swept: Sweep) -> Row:
+def make_row(options: argparse.Namespace, asking: Asking, view: TuneView, chosen: Way, swept: Sweep) -> Row:
     """Returns it all as a record, with the machine it was measured on."""
     figures = tuple(
         Figure(
@@ -78,19 +79,26 @@ def make_row(options: argparse.Namespace, view: TuneView, chosen: Way, swept: Sw
         for one in view.ways
     )
     return Row(
-        options.engine, options.content, options.seed, chosen.name, swept.best.name, swept.turns(chosen),
+        options.engine, asking.contents[0], asking.seed, chosen.name, swept.best.name, swept.turns(chosen),
         starts=view.starts + 1, sweep_starts=len(view.ways), took_s=view.took_s or 0.0, sweep_s=swept.took_s, why=view.why,
         figures=figures, machine=f"{platform.machine()}, {len(os.sched_getaffinity(0))} of {os.cpu_count()} cores",
         day=time.strftime("%Y-%m-%d"), version=__version__, measure_s=options.measure,
     )  # fmt: skip
 
 
+def read_case(text: str) -> tuple[str, int]:
+    """Reads `code:1`."""
+    content, _, seed = text.partition(":")
+    if content not in ("code", "prose"):
+        raise argparse.ArgumentTypeError(f"no content: {content}")
+    return content, int(seed)
+
+
 def main() -> None:
-    """Compares, and prints the row."""
+    """Compares, and prints the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engine", choices=("llama.cpp", "vLLM"))
-    parser.add_argument("content", choices=("code", "prose"))
-    parser.add_argument("seed", type=int)
+    parser.add_argument("cases", nargs="+", type=read_case, metavar="CONTENT:SEED")
     parser.add_argument("--measure", type=float, default=15.0)
     parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--cores", type=lambda text: {int(one) for one in text.split(",")})
@@ -99,12 +107,16 @@ def main() -> None:
     end_cleanly_on_sigterm()
     if options.cores:
         os.sched_setaffinity(0, options.cores)
-    label = f"{options.engine} {options.content} {options.seed}"
-    talk = Talk(lambda text: print(f"{label}: {text}", file=sys.stderr, flush=True), lambda _: None)
+
+    def talk(asking: Asking) -> Talk:
+        label = f"{options.engine} {asking.contents[0]} {asking.seed}"
+        return Talk(lambda text: print(f"{label}: {text}", file=sys.stderr, flush=True), lambda _: None)
+
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"STOKER_STATE": f"{folder}/state", "STOKER_CONFIG": f"{folder}/stoker.toml"}
         try:
-            print(msgspec.json.encode(compare(options, talk)).decode(), flush=True)
+            for row in compare(options, talk):
+                print(msgspec.json.encode(row).decode(), flush=True)
         finally:
             stop_daemon(find_paths(), ensure_daemon(find_paths()))
 
