@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -44,13 +44,28 @@ class Sweep(NamedTuple):
     @property
     def best(self) -> Way:
         """The way with the highest mean, of those that were asked to the end."""
+        return self._best_of(lambda _: True)
+
+    def _best_of(self, is_counted: Callable[[int], bool]) -> Way:
         longest = max(len(rates) for rates in self.rates.values())
-        whole = {way: mean(rates) for way, rates in self.rates.items() if len(rates) == longest}
-        return max(whole, key=whole.__getitem__)
+        means = {
+            way: mean([rate for number, rate in enumerate(rates) if is_counted(number)])
+            for way, rates in self.rates.items()
+            if len(rates) == longest
+        }
+        return max(means, key=means.__getitem__)
 
     def turns(self, chosen: Way) -> tuple[tuple[float, float], ...]:
-        """Returns the choice's rate and the best one's in each round; none where they are one way."""
-        return () if chosen == self.best else tuple(zip(self.rates[chosen], self.rates[self.best], strict=True))
+        """Returns the choice's rate in each round, and the rate of the way that is the best by every other round.
+
+        The best of many figures is too high by chance, in the rounds by which it is the best; in the others it is not.
+        None where the choice is the best by either half.
+        """
+        bests = [self._best_of(lambda number, half=half: number % 2 != half) for half in (0, 1)]
+        if set(bests) == {chosen}:
+            return ()
+        count = len(self.rates[bests[0]])
+        return tuple((self.rates[chosen][number], self.rates[bests[number % 2]][number]) for number in range(count))
 
 
 def mean(rates: Sequence[float]) -> float:

@@ -53,7 +53,7 @@ def compare(options: argparse.Namespace, talk: Callable[[Asking], Talk]) -> Iter
     paths = find_paths()
     paths.config.write_text(f"[gateway]\nport = 0\n[service.coder]\n{table}")
     daemon = ensure_daemon(paths)
-    fleet = Fleet(daemon, read_tunable("coder", read_config(paths.config), only=only))
+    fleet = None
     for content, seed in options.cases:
         asking = Asking(contents=(content,), seed=seed, measure_s=options.measure, prompt_tokens=128, new_tokens=256,
                         budget_s=3600.0, fresh=True, only=only)  # fmt: skip
@@ -61,6 +61,7 @@ def compare(options: argparse.Namespace, talk: Callable[[Asking], Talk]) -> Iter
         if view.chosen is None:
             print(f"{options.engine} {content} {seed}: nothing was chosen: {view.why}", file=sys.stderr)
             continue
+        fleet = fleet or Fleet(daemon, read_tunable("coder", read_config(paths.config), only=only))
         yield make_row(options, asking, view, view.chosen, fleet.sweep(asking, view.chosen, options.rounds))
     for _ in stop_all(paths, daemon):
         pass

@@ -26,8 +26,9 @@ Within 3 % of the sweep's best with at most half of its starts: **{good} of {cou
 FOOT = """
 The sweep has all ways up at once and asks them the same prompt in turn, round by round, so that what the machine does
 meanwhile falls out. *Behind* is how much slower the choice was than the sweep's best in the geometric mean of the rounds,
-with the interval that holds it 95 times in 100. The best of many figures is too high by chance, so this is rather too much.
-Starts: all of the tuning, and one more for the choice to run.
+with the interval that holds it 95 times in 100. The best of many figures is too high by chance, so in the odd rounds it is
+compared with the best of the even ones, and in the even rounds with the best of the odd ones. Starts: all of the tuning, and
+one more for the choice to run.
 
 The same way, measured once by the tuning and once by the sweep, differed by {noise:.1%} (the middle of {noises}; one in ten
 by more than {noisy:.1%}): so much of a figure is its start's and its minute's own. Of the ways that were predicted and never
@@ -72,8 +73,8 @@ class Row(Record, frozen=True):
 
     @property
     def is_same(self) -> bool:
-        """Whether the choice is the sweep's best itself."""
-        return self.chosen == self.best
+        """Whether the choice is the sweep's best itself, by whichever half of the rounds."""
+        return self.chosen == self.best and not self.turns
 
     @property
     def behind(self) -> float | None:

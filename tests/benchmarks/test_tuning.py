@@ -91,6 +91,13 @@ def test_what_is_far_behind_after_the_first_rounds_is_asked_no_more_but_for_the_
     assert swept.turns(off) == ()
 
 
+def test_the_best_is_compared_in_rounds_by_which_it_is_not_the_best() -> None:
+    steady, lucky = Way("off"), Way("draft", 1)
+    swept = Sweep({steady: [100.0] * 4, lucky: [140.0, 90.0, 140.0, 80.0]}, 1.0)
+    assert swept.best == lucky
+    assert swept.turns(steady) == ((100.0, 100.0), (100.0, 90.0), (100.0, 100.0), (100.0, 80.0))
+
+
 def test_what_is_kept_is_not_asked_again_and_a_line_that_was_cut_off_is(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     write_rows(file, make_row(1), make_row(2))
