@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -44,15 +44,11 @@ class Sweep(NamedTuple):
     @property
     def best(self) -> Way:
         """The way with the highest mean, of those that were asked to the end."""
-        return self._best_of(lambda _: True)
+        return self._best_of(slice(None))
 
-    def _best_of(self, is_counted: Callable[[int], bool]) -> Way:
+    def _best_of(self, rounds: slice) -> Way:
         longest = max(len(rates) for rates in self.rates.values())
-        means = {
-            way: mean([rate for number, rate in enumerate(rates) if is_counted(number)])
-            for way, rates in self.rates.items()
-            if len(rates) == longest
-        }
+        means = {way: mean(rates[rounds]) for way, rates in self.rates.items() if len(rates) == longest}
         return max(means, key=means.__getitem__)
 
     def turns(self, chosen: Way) -> tuple[tuple[float, float], ...]:
@@ -61,7 +57,7 @@ class Sweep(NamedTuple):
         The best of many figures is too high by chance, in the rounds by which it is the best; in the others it is not.
         None where the choice is the best by either half.
         """
-        bests = [self._best_of(lambda number, half=half: number % 2 != half) for half in (0, 1)]
+        bests = [self._best_of(slice(other, None, 2)) for other in (1, 0)]
         if set(bests) == {chosen}:
             return ()
         count = len(self.rates[bests[0]])

@@ -59,8 +59,7 @@ def compare(options: argparse.Namespace, talk: Callable[[Asking], Talk]) -> Iter
                         budget_s=3600.0, fresh=True, only=only)  # fmt: skip
         view = tune(paths, read_config(paths.config), "coder", asking, talk(asking))
         if view.chosen is None:
-            print(f"{options.engine} {content} {seed}: nothing was chosen: {view.why}", file=sys.stderr)
-            continue
+            raise SystemExit(f"{options.engine} {content} {seed}: nothing was chosen: {view.why}")
         fleet = fleet or Fleet(daemon, read_tunable("coder", read_config(paths.config), only=only))
         yield make_row(options, asking, view, view.chosen, fleet.sweep(asking, view.chosen, options.rounds))
     for _ in stop_all(paths, daemon):
