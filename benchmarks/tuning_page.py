@@ -28,7 +28,7 @@ The sweep has all ways up at once and asks them the same prompt in turn, round b
 meanwhile falls out. *Behind* is how much slower the choice was than the sweep's best in the geometric mean of the rounds,
 with the interval that holds it 95 times in 100. The best of many figures is too high by chance, so in the odd rounds it is
 compared with the best of the even ones, and in the even rounds with the best of the odd ones. Starts: all of the tuning, and
-one more for the choice to run.
+one more for the choice to run; that the sweep's best has to be started once more too is counted where halves are compared.
 
 The same way, measured once by the tuning and once by the sweep, differed by {noise:.1%} (the middle of {noises}; one in ten
 by more than {noisy:.1%}): so much of a figure is its start's and its minute's own. Of the ways that were predicted and never
@@ -98,7 +98,8 @@ class Row(Record, frozen=True):
     @property
     def is_good(self) -> bool:
         """Whether it is within 3 %, with at most half of the starts."""
-        return self.behind is not None and self.behind <= NEAR and 2 * self.starts <= self.sweep_starts
+        is_near = self.behind is not None and self.behind <= NEAR
+        return is_near and 2 * self.starts <= self.sweep_starts + 1  # the sweep's best is to be started once more too
 
 
 def differences(rows: Sequence[Row]) -> list[float]:
