@@ -69,7 +69,8 @@ def of(found: Samples, name: str, **labels: str) -> float | None:
 
 
 def test_a_strict_reader_takes_the_whole_page_and_finds_what_a_request_was(demo: Home) -> None:
-    chat(demo, demo.service("demo").model, stream_options={"include_usage": True})
+    question = [{"role": "user", "content": "Write a long story."}]  # which does not come in one piece
+    chat(demo, demo.service("demo").model, stream_options={"include_usage": True}, messages=question, max_tokens=200)
     found = samples(demo)
     streams = of(found, "stoker_service_ttft_seconds_count", service="demo")
     assert streams and streams == of(found, "stoker_service_ttft_seconds_bucket", service="demo", le="+Inf")

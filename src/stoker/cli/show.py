@@ -72,7 +72,8 @@ def state(one: State) -> str:
 
 def change(view: ServiceView, is_step: bool = False) -> str:
     """Returns one line about the state that a service is in now: why, and what it waits for; of a step the latter alone."""
-    text = f"{'' if is_step else f'{view.why}; '}waiting for {view.awaits}" if view.awaits else view.why
+    waits = f"waiting for {view.awaits}" if view.awaits else ""
+    text = waits if is_step and waits else "; ".join(filter(None, (view.why, waits)))
     return f"{view.name}  {_pad(state(view.state), WIDEST_STATE)}  {click.style(text, dim=True)}"
 
 

@@ -115,14 +115,18 @@ def _up_there(paths: Paths, box: str, target: str | None, as_json: bool, options
 
 def _follow(daemon: Daemon, view: ServiceView, quiet: bool) -> ServiceView:
     """Shows each state the service passes through, and returns the last; why it failed, the error behind it says."""
+    import msgspec
+
     from stoker.cli.show import change as describe
     from stoker.flows.up import follow
     from stoker.records import AT_REST, State
 
     for change in follow(daemon, view):
         failed = change.state in AT_REST and change.state is not State.READY
+        ends = change.state is State.STOPPING and change is not view
+        shown = msgspec.structs.replace(change, why="") if ends else change
         if not quiet and not failed:
-            click.echo(describe(change, is_step=change is not view and change.state is view.state))
+            click.echo(describe(shown, is_step=change is not view and change.state is view.state))
         view = change
     return view
 
