@@ -71,9 +71,10 @@ def render_drafts(notes: list[Note]) -> str:
 
 def render_exactness(notes: list[Note]) -> str:
     """Returns how often words differed from those without drafts."""
-    rows = [[note["engine"], note["name"], str(note["prompts"]), str(note["differing"]), str(note["ties"])]
-            for note in pick(notes, "exactness")]  # fmt: skip
-    return render_table(("engine", "drafts", "prompts", "other words", "ties told apart otherwise"), rows)
+    rows = [[note["engine"], note["name"], str(note["prompts"]), str(note["differing"]), str(note.get("beyond_end", "-")),
+             str(note["ties"])] for note in pick(notes, "exactness")]  # fmt: skip
+    head = ("engine", "drafts", "prompts", "other words", "went on after the end", "ties told apart otherwise")
+    return render_table(head, rows)
 
 
 def render_sweep(notes: list[Note]) -> str:

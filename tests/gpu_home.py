@@ -89,9 +89,13 @@ VLLM = Engine(
 
 
 class Said(NamedTuple):
-    """What an engine said greedily; for each letter at which a token begins, how much likelier that was than the next."""
+    """What an engine said greedily; for each letter at which a token begins, how much likelier that was than the next.
+
+    `is_whole` where the model itself ended it, before the limit.
+    """
 
     text: str
+    is_whole: bool
     gaps_nats: tuple[tuple[int, float], ...] = ()
 
     def gap_at(self, letter: int) -> float:
@@ -180,12 +184,13 @@ class GpuHome(Home):
         more = {"logprobs": 2} if with_gaps else {}  # of drafted tokens not every engine tells
         answer = self.ask("/v1/completions", model=service, prompt=prompt, max_tokens=NEW_TOKENS, temperature=0.0, **more)
         [choice] = answer["choices"]
+        is_whole = choice["finish_reason"] == "stop"
         if not with_gaps:
-            return Said(choice["text"])
+            return Said(choice["text"], is_whole)
         likely = [sorted(found.values(), reverse=True) for found in choice["logprobs"]["top_logprobs"]]
         gaps = [both[0] - both[1] if len(both) > 1 else math.inf for both in likely]
         ends = accumulate(len(token) for token in choice["logprobs"]["tokens"])
-        return Said(choice["text"], tuple(zip((0, *ends), gaps, strict=False)))
+        return Said(choice["text"], is_whole, tuple(zip((0, *ends), gaps, strict=False)))
 
     def end(self) -> dict[int, str]:
         """Takes everything down; returns what was left of any engine, after killing it."""

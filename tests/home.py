@@ -60,7 +60,7 @@ class Home:
         done = subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=self.limit_s * 2, **more)
         if code is not None:
             assert done.returncode == code, f"{words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr, done.stderr
+        assert "\nTraceback" not in f"\n{done.stderr}", done.stderr  # our own: an engine's last words stand further in
         return done
 
     def json(self, *words: str) -> Any:

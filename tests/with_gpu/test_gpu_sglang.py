@@ -55,6 +55,11 @@ def test_its_start_is_told_in_stages_and_it_is_verified(home: GpuHome, plain: li
     home.note("plain", "plain", **{one.name: one.median for one in run.cells[0].figures})
 
 
+def test_the_model_alone_says_the_same_again(home: GpuHome, plain: list[Said]) -> None:
+    home.json("up", "plain")
+    check_same_words(home, "plain", plain)
+
+
 def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_both_memories_are_waited_for(
     home: GpuHome, plain: list[Said]
 ) -> None:
