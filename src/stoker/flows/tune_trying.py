@@ -104,7 +104,7 @@ class Trier:
         self._paths, self._daemon, self._tunable, self._asking, self._talk = paths, daemon, tunable, asking, talk
         self._near_bytes = int(NEAR_FLOOR * config.limits.memory_floor_bytes)
         self._service = tunable.wish.name
-        self._plain: Sighting | None = None
+        self._bases: dict[Way, Sighting] = {}
         self.starts = 0
         self.took_s: list[float] = []
 
@@ -115,13 +115,17 @@ class Trier:
         plan_id = make_plan(self._tunable.wish_for(way)).plan_id
         for run in self._kept_runs():
             if run.subject.plan_id == plan_id and (found := self._read(run, way, is_kept=True)) is not None:
-                self._note_plain(found)
+                self._note_base(found)
                 return found
         return None
 
-    def _note_plain(self, found: Sighting | None) -> None:
-        if found is not None and found.way == OFF:
-            self._plain = found
+    def _note_base(self, found: Sighting | None) -> None:
+        if found is not None and self._is_base(found.way):
+            self._bases[found.way] = found
+
+    def _is_base(self, way: Way) -> bool:
+        """Tells whether all others are compared with a way: with off, and with what the service has."""
+        return way in (OFF, self._tunable.present)
 
     def _kept_runs(self) -> Sequence[BenchRun]:
         since = clock_s() - KEPT_FOR_S
@@ -162,7 +166,7 @@ class Trier:
         asked_s = self._asking.measure_s * len(self._asking.cells())
         self.took_s.append(ready_s - began_s + min(time.monotonic() - ready_s, asked_s))  # few are measured on
         found = self._read(run, way)
-        self._note_plain(found)
+        self._note_base(found)
         return found if found is not None else _say_errors(run)
 
     def start(self, way: Way, *, is_trial: bool = True) -> ServiceView:
@@ -201,14 +205,15 @@ class Trier:
         return keeper.close(bench(wanted, Live(keeper.keep, self._watch))).run
 
     def _goes_on(self, way: Way, result: CellResult) -> bool:
-        """Tells whether a way is measured on: off, with which all are compared, and what may be faster than it by chance."""
-        if way == OFF:
+        """Tells whether a way is measured on: with which all are compared, or which may be faster than those by chance."""
+        if self._is_base(way):
             return True
         seen = read_cell(result, way, self._asking.objective)
-        if seen is None or self._plain is None:
+        if seen is None:
             return False
-        base = self._plain.seen[self._asking.cells().index(result.cell)]
-        return len(seen.rates) < len(base.rates) and is_in_doubt(Sighting(way, (seen,)), Sighting(OFF, (base,)), WORTH)
+        place, found = self._asking.cells().index(result.cell), Sighting(way, (seen,))
+        bases = [Sighting(one.way, (one.seen[place],)) for one in self._bases.values()]
+        return any(len(seen.rates) < len(base.seen[0].rates) and is_in_doubt(found, base, WORTH) for base in bases)
 
     def _watch(self, cell: BenchCell, text: str) -> None:
         self._check_memory(())
