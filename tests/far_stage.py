@@ -18,6 +18,7 @@ from stoker.gateway.link_door import LinkDoor
 from stoker.gateway.link_ring import LinkRing
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.serving import Serving
+from stoker.gateway.trunk.trunks import Address
 from stoker.gateway.words import Words
 from stoker.records.boxes import BoxHealth, JoinAsked, JoinGiven, LetIn
 
@@ -55,6 +56,7 @@ class FarStage(Stage):
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         super().__init__(engine, ())
+        self.link_limits = LIMITS
         self._identity = folder / "box.pem"
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -65,19 +67,20 @@ class FarStage(Stage):
     def entries(self) -> list[Entry]:
         [near] = super().entries()
         assert near.endpoint is not None
-        endpoint = msgspec.structs.replace(near.endpoint, port=self._link_port, key=KEY, box=BOX, pin=self._pin)
+        _, port, pin = self.link
+        endpoint = msgspec.structs.replace(near.endpoint, port=port, key=KEY, box=BOX, pin=pin, reuses_connections=False)
         return [near._replace(endpoint=endpoint, box=BOX)]
 
     async def _begin(self) -> None:
-        self._pin = read_or_make_identity(self._identity)
+        pin = read_or_make_identity(self._identity)
         near, ring, metrics = Near(self), LinkRing(), GatewayMetrics(list, "0")
         ring.load([LetIn(LINK, sha256(KEY.encode()).hexdigest(), 0.0, False)])
         serving = Serving(self.config, near, metrics, "engine", self._spawn)
         words = Words(near.entries, serving.tokens, BoxHealth)
-        self.far = LinkDoor(ring, serving, words, no_app, _nobody, LIMITS, self._spawn)
+        self.far = LinkDoor(ring, serving, words, no_app, _nobody, self.link_limits, self._spawn)
         self._server = await self.far.bind("127.0.0.1", 0, make_server_tls(self._identity))
         await self._server.start_serving()
-        self._link_port = self._server.sockets[0].getsockname()[1]
+        self.link: Address = ("127.0.0.1", self._server.sockets[0].getsockname()[1], pin)
 
     def _spawn(self, work: Coroutine[None, None, None], _: Exchange) -> None:
         task = asyncio.ensure_future(work)

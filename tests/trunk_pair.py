@@ -20,6 +20,8 @@ from stoker.gateway.trunk.greeting import Greeting
 from stoker.gateway.trunk.trunk import Trunk
 from stoker.gateway.trunk.trunks import Address, Trunks
 
+IDLE_S = 30.0
+
 
 class End(asyncio.Protocol):
     """Who speaks over one end of a channel, and what it was told."""
@@ -74,6 +76,11 @@ class TrunkPair:
             self.ends.append(end)
         return end
 
+    def _make_trunk(self) -> Trunk:
+        trunk = Trunk(IDLE_S, self.here.discard, self._accept)
+        self.here.add(trunk)
+        return trunk
+
     async def open(self) -> tuple[End, End]:
         """Returns both ends of a new channel, the door's first."""
         before, ours = len(self.ends), End()
@@ -98,7 +105,9 @@ class TrunkPair:
 
         async def played() -> None:
             loop = asyncio.get_running_loop()
-            server = await loop.create_server(lambda: Greeting(self._accept, self.here), "127.0.0.1", 0, ssl=self.context)
+            server = await loop.create_server(
+                lambda: Greeting(self._accept, self._make_trunk), "127.0.0.1", 0, ssl=self.context
+            )
             self.address: Address = ("127.0.0.1", server.sockets[0].getsockname()[1], self._pin)
             self.trunks = Trunks()
             async with asyncio.timeout(TEST_LIMIT_S):

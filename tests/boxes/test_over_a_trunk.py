@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from door_stage import Engine, Stage, act, events, json_answer, raw, until
-from far_stage import LINK, FarStage
-from stoker.gateway.trunk.frames import WINDOW_BYTES
+from far_stage import LIMITS, LINK, FarStage
+from stoker.gateway.connection import WRITE_BUFFER_BYTES
+from stoker.gateway.sealed import Sealed, open_sealed
+from stoker.gateway.trunk import guests
+from stoker.gateway.trunk.frames import PROTOCOL, WINDOW_BYTES, Kind, render
+from tls_peer import Listener
 
 MIB = 2**20
 DONE = b"data: [DONE]\n\n"
@@ -42,7 +46,7 @@ Play = Callable[[Engine, Story], None]
 
 
 def trunks(stage: FarStage) -> int:
-    return len(stage.far._trunks)
+    return len(stage.far._guests)
 
 
 def test_large_bodies_are_whole_both_ways_and_say_which_box_it_was(play: Play) -> None:
@@ -194,3 +198,68 @@ def test_a_link_that_is_taken_away_ends_what_runs_over_it(play: Play) -> None:
         await ended.wait()
 
     play(Endless(json_answer(b"{}")), story)
+
+
+async def come_as_a_stranger(stage: FarStage, listener: Listener) -> Sealed:
+    stranger = await open_sealed(*stage.link, PROTOCOL)
+    stranger.set_protocol(listener)
+    return stranger
+
+
+def test_who_shows_no_key_may_open_few_channels(play: Play) -> None:
+    async def story(stage: FarStage) -> None:
+        listener, few = Listener(), guests.STRANGERS_CHANNELS
+        stranger = await come_as_a_stranger(stage, listener)
+        stranger.write(b"".join(render(number, Kind.OPEN) for number in range(few)))
+        stranger.write(render(0, Kind.ASK))
+        await until(lambda: listener.whole.endswith(render(0, Kind.HERE)))
+        assert not listener.lost
+        stranger.write(render(few, Kind.OPEN))
+        await until(lambda: bool(listener.lost))
+        client = await stage.chat()
+        assert (await client.read_answer()).status == 200
+
+    play(Engine(json_answer(b"{}")), story)
+
+
+def test_who_shows_no_key_has_little_time(tmp_path: Path) -> None:
+    async def story(stage: Stage) -> None:
+        assert isinstance(stage, FarStage)
+        listener = Listener()
+        stranger = await come_as_a_stranger(stage, listener)
+        stranger.write(render(0, Kind.OPEN) + render(0, Kind.DATA, b"GET /api/status HTTP/1.1\r\nhost: a\r\n\r\n"))
+        await until(lambda: b"unknown_link" in listener.whole)
+        await until(lambda: bool(listener.lost))
+
+    stage = FarStage(Engine(json_answer(b"{}")), tmp_path)
+    stage.link_limits = LIMITS._replace(head_s=0.2)
+    act(stage, story)
+
+
+def test_a_trunk_is_one_of_the_connections_of_which_there_may_be_so_many(play: Play) -> None:
+    async def story(stage: FarStage) -> None:
+        stage.far._most_connections = 4
+        listeners = [Listener() for _ in range(6)]
+        strangers = [await come_as_a_stranger(stage, listener) for listener in listeners]
+        await until(lambda: sum(bool(one.lost) for one in listeners) == 2)
+        assert [bool(one.lost) for one in listeners] == [False] * 4 + [True] * 2
+        assert [one.is_closing() for one in strangers] == [False] * 4 + [True] * 2
+
+    play(Engine(json_answer(b"{}")), story)
+
+
+def test_answers_that_nobody_reads_do_not_pile_up(play: Play) -> None:
+    asks = b"GET /api/status HTTP/1.1\r\nhost: a\r\n\r\n"
+
+    async def story(stage: FarStage) -> None:
+        listener = Listener()
+        stranger = await come_as_a_stranger(stage, listener)
+        stranger.write(render(0, Kind.OPEN))
+        stranger.write(render(0, Kind.DATA, asks * 300) * (WINDOW_BYTES // len(asks * 300)))
+        stranger.write(render(0, Kind.ASK))
+        await until(lambda: listener.whole.endswith(render(0, Kind.HERE)))
+        [guest] = stage.far._guests
+        [channel] = guest.trunk._channels.values()
+        assert WRITE_BUFFER_BYTES < channel.get_write_buffer_size() < 2 * WRITE_BUFFER_BYTES
+
+    play(Engine(json_answer(b"{}")), story)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import random
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from struct import pack
 
@@ -181,27 +183,110 @@ def test_what_comes_after_a_close_is_told_nobody(pair: TrunkPair) -> None:
     pair.play(story)
 
 
-class Faulty(asyncio.Protocol):
-    """Fails at whatever comes."""
+class Faulty(End):
+    """Fails at one thing that it is told."""
 
-    def data_received(self, data: bytes) -> None:
+    def __init__(self, at: str) -> None:
+        super().__init__()
+        setattr(self, at, self._fail)
+
+    def _fail(self, *_: object) -> None:
         raise RuntimeError("a fault")
 
 
-def test_a_fault_of_one_ends_that_one(pair: TrunkPair) -> None:
+async def say(ours: End, _: End) -> None:
+    ours.channel.write(b"anything")
+
+
+async def leave(ours: End, _: End) -> None:
+    ours.channel.close()
+
+
+async def say_to_one_that_does_not_listen(ours: End, theirs: End) -> None:
+    theirs.channel.pause_reading()
+    ours.channel.write(b"anything")
+    theirs.channel.resume_reading()
+
+
+async def read_what_was_too_much(ours: End, theirs: End) -> None:
+    ours.channel.pause_reading()
+    theirs.channel.write(LARGE)
+    ours.channel.resume_reading()
+
+
+@pytest.mark.parametrize(
+    ("at", "act"),
+    [
+        ("data_received", say),
+        ("data_received", say_to_one_that_does_not_listen),
+        ("connection_lost", leave),
+        ("resume_writing", read_what_was_too_much),
+    ],
+)
+def test_a_fault_of_one_ends_that_one(pair: TrunkPair, at: str, act: Callable[[End, End], Awaitable[None]]) -> None:
     async def story() -> None:
         told = list[object]()
         asyncio.get_running_loop().set_exception_handler(lambda _, said: told.append(said["exception"]))
         ours, theirs = await pair.open()
-        pair.make_end = Faulty
-        channel, bad = await pair.open_raw(), End()
-        channel.set_protocol(bad)
-        channel.write(b"anything")
-        await until(lambda: bool(bad.lost))
-        assert isinstance(bad.lost[0], Cut)
+        pair.make_end = lambda: Faulty(at)
+        bad, its_end = await pair.open()
+        await act(bad, its_end)
+        await until(lambda: bool(bad.lost and told))
         assert [str(one) for one in told] == ["a fault"]
+        assert at == "connection_lost" or (isinstance(bad.lost[0], Cut) and isinstance(its_end.lost[0], RuntimeError))
         ours.channel.write(b"we go on")
         await until(lambda: bool(theirs.size_bytes))
+
+    pair.play(story)
+
+
+def test_a_fault_as_one_begins_ends_that_one_and_as_all_end_keeps_it_from_nobody(pair: TrunkPair) -> None:
+    async def story() -> None:
+        told = list[object]()
+        asyncio.get_running_loop().set_exception_handler(lambda _, said: told.append(said["exception"]))
+        pair.make_end = lambda: Faulty("connection_lost")
+        await pair.open()
+        pair.make_end = End
+        both = await pair.open()
+        pair.make_end = lambda: Faulty("connection_made")
+        channel, bad = await pair.open_raw(), End()
+        channel.set_protocol(bad)
+        await until(lambda: bool(bad.lost))
+        pair.trunk.abort()
+        await until(lambda: all(end.lost for end in both) and not pair.here)
+        assert [str(one) for one in told] == ["a fault"] * 2
+
+    pair.play(story)
+
+
+def test_nothing_is_not_told(pair: TrunkPair) -> None:
+    async def story() -> None:
+        pieces = list[bytes]()
+        ours, theirs = await pair.open()
+        theirs.data_received = pieces.append  # type: ignore[assignment, method-assign]
+        theirs.channel.set_protocol(theirs)
+        for piece in (b"", b"one", b"", b"two"):
+            ours.channel.write(piece)
+        await until(lambda: len(pieces) > 1)
+        assert pieces == [b"one", b"two"]
+
+    pair.play(story)
+
+
+def test_a_close_that_the_other_end_does_not_heed_can_still_be_cut(pair: TrunkPair) -> None:
+    async def story() -> None:
+        ours, theirs = await pair.open()
+        theirs.channel.pause_reading()
+        ours.channel.write(b"not read")
+        ours.channel.close()
+        neighbour, its_end = await pair.open()
+        neighbour.channel.write(b"since")
+        await until(lambda: bool(its_end.size_bytes))
+        assert (ours.lost, theirs.lost) == ([None], [])
+        ours.channel.abort()
+        await until(lambda: bool(theirs.lost))
+        assert isinstance(theirs.lost[0], Cut)
+        ours.channel.abort()
 
     pair.play(story)
 
@@ -212,6 +297,9 @@ def test_a_fault_of_one_ends_that_one(pair: TrunkPair) -> None:
         render(1, Kind.OPEN),
         render(0, Kind.OPEN) * 2,
         render(0, Kind.OPEN) + pack(">IHB", 0, 0, 9),
+        render(0, Kind.DATA, b"more"),
+        render(0, Kind.END),
+        render(0, Kind.OPEN) + render(0, Kind.DATA, bytes(16 * 1024 + 1)),
         render(0, Kind.OPEN) + render(0, Kind.GRANT, b"more"[:3]),
         b"GET / HTTP/1.1\r\nhost: a.box\r\n\r\n" + bytes(60_000),
     ],
@@ -238,6 +326,28 @@ def test_who_sends_more_than_was_granted_is_cut(pair: TrunkPair) -> None:
         transport.write(render(0, Kind.DATA, bytes(32_768)) * (WINDOW_BYTES // 32_768 + 1))
         await until(lambda: bool(listener.lost) and not pair.here)
         assert pair.ends[0].lost
+
+    pair.play(story)
+
+
+def test_what_comes_after_an_end_that_is_held_back_is_too_much(pair: TrunkPair) -> None:
+    async def story() -> None:
+        transport, listener = await open_sealed(*pair.address, PROTOCOL), Listener()
+        transport.set_protocol(listener)
+        transport.write(render(0, Kind.OPEN))
+        await until(lambda: bool(pair.ends))
+        pair.ends[0].channel.pause_reading()
+        transport.write(render(0, Kind.DATA, b"held") + render(0, Kind.END) + render(0, Kind.DATA, b"more"))
+        await until(lambda: bool(listener.lost) and not pair.here)
+
+    pair.play(story)
+
+
+def test_a_door_lets_nobody_open_anything(pair: TrunkPair) -> None:
+    async def story() -> None:
+        ours, _ = await pair.open()
+        pair.trunk.open()
+        await until(lambda: bool(ours.lost) and not pair.here)
 
     pair.play(story)
 
@@ -274,15 +384,47 @@ def test_one_trunk_is_opened_for_all_who_ask_at_once(pair: TrunkPair) -> None:
     pair.play(story)
 
 
-def test_over_one_that_was_long_silent_nothing_new_is_asked(pair: TrunkPair) -> None:
+def test_a_box_that_was_silent_is_asked_whether_it_is_there(pair: TrunkPair) -> None:
     async def story() -> None:
-        ours, theirs = await pair.open()
-        [trunk] = pair.trunks._all
-        trunk.heard_at -= HEARD_LIMIT_S * 1.01
         await pair.open()
+        [trunk] = pair.trunks._all
+        trunk.heard_at = silent_since = trunk.heard_at - HEARD_LIMIT_S * 1.01
+        await asyncio.gather(*(pair.open_raw() for _ in range(MANY)))
+        assert trunk.heard_at > silent_since
+        assert len(pair.here) == 1
+
+    pair.play(story)
+
+
+def test_a_box_that_does_not_say_that_it_is_there_is_sent_nothing_and_reached_anew(pair: TrunkPair) -> None:
+    async def story() -> None:
+        ours, _ = await pair.open()
+        [trunk] = pair.trunks._all
+        deaf = pair.trunk
+        deaf._transport.pause_reading()
+        trunk.heard_at -= HEARD_LIMIT_S * 1.01
+        with pytest.raises(TimeoutError):
+            await pair.open_raw()
+        assert len(pair.ends) == 1
+        _, theirs = await pair.open()
         assert len(pair.here) == 2
-        theirs.channel.write(b"still there")
-        await until(lambda: bool(ours.size_bytes))
+        assert not ours.lost, "what runs over the old one is ended by who follows the box, not by who asks"
+        deaf._transport.resume_reading()
+        ours.channel.write(b"it came back")
+        await until(lambda: bool(pair.ends[0].size_bytes))
+        assert not theirs.lost
+
+    pair.play(story)
+
+
+def test_an_end_that_nobody_has_read_yet_is_seen_before_anything_is_asked(pair: TrunkPair) -> None:
+    async def story() -> None:
+        await pair.open()
+        fd = pair.trunk._transport.get_extra_info("socket").fileno()
+        with socket.socket(fileno=os.dup(fd)) as other:
+            other.shutdown(socket.SHUT_RDWR)
+        assert pair.trunks._usable(pair.address) is None  # within the same round of the event loop
+        await pair.open()
 
     pair.play(story)
 

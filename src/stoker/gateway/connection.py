@@ -127,6 +127,8 @@ class ClientConnection(asyncio.Protocol):
         self._paused = False
         if self._exchange is not None:
             self._exchange.resume()
+        elif self._waiting:
+            self._loop.call_soon(self._next_if_idle)
 
     # What the reader tells.
 
@@ -162,7 +164,7 @@ class ClientConnection(asyncio.Protocol):
         if self._transport.is_closing():  # the answer before was the last one, and this came in the same piece
             return
         self._waiting.append(item)
-        if self._exchange is None:
+        if self._exchange is None and not self._paused:
             self._next()
         else:
             self._transport.pause_reading()
@@ -175,8 +177,6 @@ class ClientConnection(asyncio.Protocol):
             self._answer_refusal(item)
             return
         exchange = self._exchange = Exchange(item, self, [])
-        if self._paused:
-            exchange.pause()
         self._keeper.handle(exchange)
 
     def finish(self, keep_alive: bool) -> None:
@@ -191,7 +191,8 @@ class ClientConnection(asyncio.Protocol):
             self._limit(self._limits.body_s if self._reader.in_message else IDLE_LIMIT_S)
 
     def _next_if_idle(self) -> None:
-        if self._exchange is None and self._waiting and not self._transport.is_closing():
+        # Who reads no answers is answered no more: they would pile up here.
+        if self._exchange is None and self._waiting and not self._paused and not self._transport.is_closing():
             self._next()
 
     def break_off(self) -> None:

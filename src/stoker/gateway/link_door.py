@@ -24,6 +24,7 @@ from stoker.gateway.pinned import NOW
 from stoker.gateway.refusals import JSON, refuse
 from stoker.gateway.serving import Serving
 from stoker.gateway.trunk.greeting import Greeting
+from stoker.gateway.trunk.guests import Guest
 from stoker.gateway.trunk.trunk import Trunk
 from stoker.gateway.words import Words
 from stoker.records.boxes import JoinAsked, JoinGiven, LetIn
@@ -52,7 +53,7 @@ class LinkDoor:
         self._ring, self._serving, self._words, self._app = ring, serving, words, app
         self._join, self._limits, self._spawn = join, limits, spawn
         self._connections: set[ClientConnection] = set()
-        self._trunks: set[Trunk] = set()
+        self._guests: set[Guest] = set()
         # Strangers may hold connections open: the daemon and its clients' door keep the larger part of the descriptors.
         self._most_connections = max(8, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
         self._running: defaultdict[str, dict[Exchange, None]] = defaultdict(dict)
@@ -60,25 +61,36 @@ class LinkDoor:
     async def bind(self, host: str, port: int, tls: ssl.SSLContext) -> asyncio.Server:
         """Takes the address without serving yet; raises OSError where it is taken."""
         return await asyncio.get_running_loop().create_server(
-            lambda: Greeting(self._connect, self._trunks), host, port, backlog=BACKLOG, start_serving=False, ssl=tls,
+            lambda: Greeting(self._connect, self._make_trunk), host, port, backlog=BACKLOG, start_serving=False, ssl=tls,
             ssl_handshake_timeout=self._limits.head_s,
         )  # fmt: skip
 
     def _connect(self) -> ClientConnection:
         return ClientConnection(self, self._limits)
 
+    def _make_trunk(self) -> Trunk:
+        guest = Guest(self, self._limits, self._guests.discard)
+        self._guests.add(guest)
+        if self._is_full:
+            asyncio.get_running_loop().call_soon(guest.trunk.abort)
+        return guest.trunk
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._connections) + len(self._guests) > self._most_connections
+
     def register(self, connection: ClientConnection, is_open: bool) -> None:
         """Knows the connections, so that none outlives the daemon; one more than there is room for is cut."""
         (self._connections.add if is_open else self._connections.discard)(connection)
-        if len(self._connections) > self._most_connections:
+        if self._is_full:
             connection.cut()
 
     def cut_all(self) -> None:
         """Cuts every connection."""
         for connection in list(self._connections):
             connection.cut()
-        for trunk in list(self._trunks):
-            trunk.close()
+        for guest in list(self._guests):
+            guest.trunk.close()
 
     def deny_stranger(self, headers: Headers, peer: str) -> Denial | None:
         """Returns why a large body is not read: the key is of no link."""
@@ -91,17 +103,26 @@ class LinkDoor:
 
     def handle(self, exchange: Exchange) -> None:
         """Answers one request."""
+        self.answer(exchange)
+
+    def answer(self, exchange: Exchange) -> bool:
+        """Answers one request; returns whether its key was a link's."""
         request = exchange.request
         exchange.request_id = request.header(b"x-request-id") or b""
         exchange.extra = [(b"x-request-id", exchange.request_id)] if exchange.request_id else []
         if request.path == JOIN:
             self._let_in(exchange)
-            return
+            return False
         door = self._ring.who(request.headers, exchange.peer)
         if isinstance(door, Denial):
             refuse_denied(exchange, door)
-            return
+            return False
         self._follow(exchange, door)
+        self._answer_door(exchange, door)
+        return True
+
+    def _answer_door(self, exchange: Exchange, door: LetIn) -> None:
+        request = exchange.request
         if request.path == WORDS:
             self._words.follow(exchange)
         elif request.target.startswith(BOX):

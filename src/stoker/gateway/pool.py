@@ -35,9 +35,9 @@ class EngineConnection(asyncio.Protocol):
         """Keeps what bytes are written to."""
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        shared = transport.get_extra_info("trunk_socket")  # others' bytes say nothing, but its end is everybody's
-        own = transport.get_extra_info("socket")
-        self._look.register((shared or own).fileno(), select.POLLRDHUP if shared else select.POLLIN)
+        socket = transport.get_extra_info("socket")
+        if socket is not None:  # a channel in another box's trunk has none, and is not kept
+            self._look.register(socket.fileno(), select.POLLIN)
 
     def ask(self, asker: asyncio.Protocol, *pieces: bytes | bytearray) -> None:
         """Sends a request; what comes from now on is told to `asker`, without a step between."""

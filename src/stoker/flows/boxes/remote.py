@@ -151,5 +151,6 @@ class RemoteBox:
             changes = b", ".join(value for _, value in chain_of(one.filters).headers).decode()
         return Endpoint(
             f"{one.service}@{link.name}", one.model, one.revision or "", one.plan_id or "", link.host, link.port, link.key,
+            reuses_connections=False,  # each request has a channel of its own in the one connection
             box=link.name, pin=link.pin, changes=changes,
         )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from enum import IntEnum
 from typing import Any, Protocol, cast
 
 from stoker.gateway.sealed import LINGER_S, NOBODY
@@ -12,10 +13,26 @@ from stoker.gateway.trunk.frames import CREDIT, DATA, FRAME_BYTES, WINDOW_BYTES,
 WRITE_BUFFER_BYTES = 64 * 1024
 
 
+class Stage(IntEnum):
+    """How far a channel is: it was closed and waits to send the rest, has said its END, or nothing is left to be said."""
+
+    OPEN = 0
+    CLOSING = 1
+    ENDED = 2
+    OVER = 3
+
+
 class Carrier(Protocol):
     """What a channel needs of its trunk."""
 
     is_full: bool
+
+    @property
+    def has_ended(self) -> bool:
+        """Tells whether its other end has, as of now and not of when the event loop looked last."""
+
+    def fail(self, channel: Channel, fault: Exception) -> None:
+        """Ends a channel whose protocol failed."""
 
     def put(self, number: int, kind: int, data: bytes | bytearray | memoryview = b"") -> None:
         """Sends a frame."""
@@ -46,25 +63,26 @@ class Channel(asyncio.Transport):
         self._held: deque[bytes] = deque()  # came while nobody reads
         self._held_bytes = 0
         self._is_reading = self._is_flowing = True  # the latter: and nothing that came before is held
-        self._is_closing = self._is_gone = self._is_other_ended = False
+        self._is_other_ended = False
+        self._stage = Stage.OPEN
         self.set_protocol(NOBODY)
 
     # What its trunk tells.
 
     def feed(self, data: bytes) -> None:
-        """Tells what came, or holds it while nobody reads; raises BrokenTrunk for more than was granted."""
+        """Tells what came, or holds it while nobody reads; raises BrokenTrunk for more than was granted, or after an end."""
         if self._is_flowing:
             self._tell(data)
             self._take(len(data))
             return
         self._held.append(data)
         self._held_bytes += len(data)
-        if self._held_bytes > WINDOW_BYTES:
-            raise BrokenTrunk("more came than was granted")
+        if self._held_bytes > WINDOW_BYTES or self._is_other_ended:
+            raise BrokenTrunk("more came than was granted, or after an end")
 
     def _take(self, taken_bytes: int) -> None:
         self._taken_bytes += taken_bytes
-        if self._taken_bytes >= WINDOW_BYTES // 2 and not self._is_gone:
+        if self._taken_bytes >= WINDOW_BYTES // 2 and self._stage < Stage.ENDED:
             self._trunk.put(self.number, Kind.GRANT, CREDIT.pack(self._taken_bytes))
             self._taken_bytes = 0
 
@@ -82,11 +100,17 @@ class Channel(asyncio.Transport):
     def lose(self, error: Exception | None) -> None:
         """Tells that no more comes: without an error only where an end was said."""
         told = self._told
-        self._let_go()
+        self._let_go(Stage.OVER)
         told.connection_lost(error)
 
-    def _let_go(self) -> None:
-        self._is_closing = self._is_gone = True
+    def fail(self, fault: Exception) -> None:
+        """Ends it since its protocol failed, which is told so."""
+        if self._stage < Stage.ENDED:
+            self._trunk.put(self.number, Kind.CUT)
+            self.lose(fault)
+
+    def _let_go(self, stage: Stage) -> None:
+        self._stage = stage
         self._trunk.leave(self.number)
         self._waiting.clear()
         self._held.clear()
@@ -101,20 +125,18 @@ class Channel(asyncio.Transport):
         self._tell = self._told.data_received
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Returns what is known of the connection below, whose socket is `trunk_socket` and not its own."""
-        if name == "socket":
-            return default
-        return self._trunk.get_extra_info("socket" if name == "trunk_socket" else name, default)
+        """Returns what is known of the connection below, whose socket is not its own."""
+        return default if name == "socket" else self._trunk.get_extra_info(name, default)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Sends, as far as there is room; what is written after the end is lost."""
-        if self._is_closing:
-            return
         size_bytes = len(data)
+        if self._stage or not size_bytes:
+            return
         if not self._waiting and size_bytes <= self._credit_bytes and size_bytes <= FRAME_BYTES and not self._trunk.is_full:
             self._credit_bytes -= size_bytes
             self._trunk.put(self.number, DATA, data)
-        elif size_bytes:
+        else:
             self._waiting.append(memoryview(data))
             self._waiting_bytes += size_bytes
             self._hurry()
@@ -137,7 +159,7 @@ class Channel(asyncio.Transport):
         self._credit_bytes -= size_bytes
         self._waiting_bytes -= size_bytes
         self._trunk.put(self.number, DATA, first[:size_bytes])
-        if self._is_closing and not self._waiting:
+        if self._stage and not self._waiting:
             self._say_end()
         elif self._is_writer_paused and self._waiting_bytes <= self._high_bytes // 4:
             self._is_writer_paused = False
@@ -167,6 +189,12 @@ class Channel(asyncio.Transport):
             asyncio.get_running_loop().call_soon(self._catch_up)
 
     def _catch_up(self) -> None:
+        try:
+            self._tell_held()
+        except Exception as fault:  # noqa: BLE001 - whatever it is, it ends this channel alone
+            self._trunk.fail(self, fault)
+
+    def _tell_held(self) -> None:
         while self._held and self._is_reading:
             data = self._held.popleft()
             self._held_bytes -= len(data)
@@ -175,36 +203,50 @@ class Channel(asyncio.Transport):
         if self._held:
             return
         self._is_flowing = self._is_reading
-        if self._is_other_ended and not self._is_gone:
+        if self._is_other_ended and self._stage < Stage.ENDED:
             self.lose(None)
 
     def is_closing(self) -> bool:
         """Tells whether it was ended, or has."""
-        return self._is_closing
+        return bool(self._stage) or self._trunk.has_ended
 
     def close(self) -> None:
         """Ends once all is sent; nothing that comes is told any more."""
-        if self._is_closing:
+        if self._stage:
             return
-        self._is_closing = True
+        self._stage = Stage.CLOSING
         self._tell = NOBODY.data_received
         self.resume_reading()
-        if self._waiting:  # another end that reads no more must not keep it
-            asyncio.get_running_loop().call_later(LINGER_S, self.abort)
+        if self._waiting:
+            self._linger(self._waiting_bytes)
         else:
             self._say_end()
 
+    def _linger(self, left_bytes: int) -> None:
+        asyncio.get_running_loop().call_later(LINGER_S, self._abort_unread, left_bytes)
+
+    def _abort_unread(self, left_bytes: int) -> None:
+        """Ends a close that another end holds up which reads no more; one that reads slowly gets all of it."""
+        if self._stage is Stage.CLOSING and self._waiting_bytes < left_bytes:
+            self._linger(self._waiting_bytes)
+        else:
+            self.abort()
+
     def _say_end(self) -> None:
         self._trunk.put(self.number, Kind.END)
-        self._end_here()
+        self._end_here(Stage.ENDED)
 
     def abort(self) -> None:
-        """Ends at once, so that the other end sees that what it got is not whole."""
-        if not self._is_gone:
-            self._trunk.put(self.number, Kind.CUT)
-            self._end_here()
+        """Ends at once, so that the other end sees that what it got is not whole; also a close that it does not heed."""
+        if self._stage is Stage.OVER:
+            return
+        self._trunk.put(self.number, Kind.CUT)
+        if self._stage is Stage.ENDED:
+            self._stage = Stage.OVER
+        else:
+            self._end_here(Stage.OVER)
 
-    def _end_here(self) -> None:
+    def _end_here(self, stage: Stage) -> None:
         told = self._told
-        self._let_go()
+        self._let_go(stage)
         asyncio.get_running_loop().call_soon(told.connection_lost, None)

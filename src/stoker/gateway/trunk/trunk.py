@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import select
 from collections.abc import Callable
 from typing import Any, cast
 
 from stoker.gateway.sealed import Cut
 from stoker.gateway.trunk.channel import Channel
-from stoker.gateway.trunk.frames import CREDIT, DATA, HEAD, BrokenTrunk, Kind
+from stoker.gateway.trunk.frames import CREDIT, DATA, FRAME_BYTES, HEAD, BrokenTrunk, Kind
 
 MOST_NUMBERS = 2**31  # in a trunk's life: none is given twice
 MOST_CHANNELS = 4096
@@ -22,8 +23,8 @@ logger = logging.getLogger("stoker.gateway")
 class Trunk(asyncio.Protocol):
     """Takes what comes apart by channels, and sends together what they write in one round of the event loop.
 
-    `accept` makes the protocol of each channel that the other end opens; without it none may. A trunk that carries nothing
-    for `idle_s` is closed. `on_lost` is called when it has ended.
+    `accept` makes the protocol of each channel that the other end opens, or raises BrokenTrunk; without it none may. A trunk
+    that carries nothing for `idle_s` is closed. `on_lost` is called when it has ended.
     """
 
     def __init__(
@@ -40,6 +41,8 @@ class Trunk(asyncio.Protocol):
         self._is_flush_due = False
         self._unread_bytes = 0
         self._waiting: dict[Channel, None] = {}
+        self._heard = asyncio.Event()
+        self._look = select.poll()
 
     # What the connection below tells.
 
@@ -47,61 +50,72 @@ class Trunk(asyncio.Protocol):
         """Keeps what bytes are written to."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=FLUSH_BYTES)
+        self._look.register(transport.get_extra_info("socket").fileno(), select.POLLRDHUP)
         self.heard_at = self._empty_since = self._loop.time()
-        self._timer = self._loop.call_later(self._idle_s, self._look)
+        self._timer = self._loop.call_later(self._idle_s, self._close_if_idle)
 
-    def _look(self) -> None:
+    def _close_if_idle(self) -> None:
         if not self._channels and self._loop.time() - self._empty_since >= self._idle_s:
             self.close()
         else:
-            self._timer = self._loop.call_later(self._idle_s, self._look)
+            self._timer = self._loop.call_later(self._idle_s, self._close_if_idle)
 
     def data_received(self, data: bytes) -> None:
         """Hands each frame on to its channel."""
         self.heard_at = self._loop.time()
+        self._heard.set()
         if self._rest:
             data = self._rest + data
+        try:
+            self._rest = data[self._walk(data) :]
+        except BrokenTrunk as problem:
+            logger.warning("peer=%s broke a link: %s", self.get_extra_info("peername"), problem)
+            self.abort()
+
+    def _walk(self, data: bytes) -> int:
+        """Returns where the first frame begins that has not come whole."""
         at, size_bytes = 0, len(data)
         while at + HEAD.size <= size_bytes:
             number, frame_bytes, kind = HEAD.unpack_from(data, at)
+            if frame_bytes > FRAME_BYTES:
+                raise BrokenTrunk(f"a frame of {frame_bytes} bytes")
             begin = at + HEAD.size
             if begin + frame_bytes > size_bytes:
                 break
             at = begin + frame_bytes
+            channel = self._channels.get(number)
             try:
-                self._pass(number, kind, data[begin:at])
-            except BrokenTrunk as problem:
-                logger.warning("peer=%s broke a link: %s", self.get_extra_info("peername"), problem)
-                self.abort()
-                return
-        self._rest = data[at:]
+                if kind == DATA and channel is not None:
+                    if frame_bytes:
+                        channel.feed(data[begin:at])
+                else:
+                    self._obey(number, kind, data[begin:at], channel)
+            except BrokenTrunk:
+                raise
+            except Exception as fault:  # noqa: BLE001 - one channel's, which is not to end all others
+                self.fail(channel, fault)
+        return at
 
-    def _pass(self, number: int, kind: int, data: bytes) -> None:
-        channel = self._channels.get(number)
-        if kind != DATA:
-            self._obey(number, kind, data, channel)
-        elif channel is not None:
-            self._feed(channel, data)
-        elif number >= self._next_number:
-            raise BrokenTrunk(f"bytes for channel {number}, which nobody opened")
-
-    def _feed(self, channel: Channel, data: bytes) -> None:
-        try:
-            channel.feed(data)
-        except BrokenTrunk:
-            raise
-        except Exception as fault:  # noqa: BLE001 - one channel's, which is not to end all others
-            self._loop.call_exception_handler({"message": "a channel's protocol failed", "exception": fault})
-            channel.abort()
+    def fail(self, channel: Channel | None, fault: Exception) -> None:
+        """Ends a channel whose protocol failed."""
+        self._loop.call_exception_handler({"message": "a channel's protocol failed", "exception": fault})
+        if channel is not None:
+            channel.fail(fault)
 
     def _obey(self, number: int, kind: int, data: bytes, channel: Channel | None) -> None:
         if kind == Kind.OPEN:
             self._let_in(number)
-        elif channel is None and number < self._next_number:  # it was ended here while this was under way
-            return
+        elif kind == Kind.ASK:
+            self.put(number, Kind.HERE)
+        elif kind == Kind.HERE or (channel is None and number < self._next_number):
+            return  # it says no more than that it came; or its channel was ended here while it was under way
         elif channel is None:
-            raise BrokenTrunk(f"a word for channel {number}, which nobody opened")
-        elif kind == Kind.GRANT and len(data) == CREDIT.size:
+            raise BrokenTrunk(f"something for channel {number}, which nobody opened")
+        else:
+            self._tell(channel, kind, data)
+
+    def _tell(self, channel: Channel, kind: int, data: bytes) -> None:
+        if kind == Kind.GRANT and len(data) == CREDIT.size:
             channel.grant(*CREDIT.unpack(data))
         elif kind == Kind.END:
             channel.end()
@@ -111,11 +125,18 @@ class Trunk(asyncio.Protocol):
             raise BrokenTrunk(f"a frame of kind {kind} and {len(data)} bytes")
 
     def _let_in(self, number: int) -> None:
-        if self._accept is None or number != self._next_number or len(self._channels) >= MOST_CHANNELS:
+        if self._accept is None or number != self._next_number:
             raise BrokenTrunk(f"channel {number} was opened")
-        channel, protocol = self._add(), self._accept()
+        channel = self._add()
+        if len(self._channels) > MOST_CHANNELS or self.has_ended:
+            channel.abort()
+            return
+        protocol = self._accept()
         channel.set_protocol(protocol)
-        protocol.connection_made(channel)
+        try:
+            protocol.connection_made(channel)
+        except Exception as fault:  # noqa: BLE001 - one channel's, which is not to end all others
+            self.fail(channel, fault)
 
     def pause_writing(self) -> None:
         """The other end reads more slowly than is written."""
@@ -130,8 +151,12 @@ class Trunk(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Tells all channels."""
         self._timer.cancel()
+        self._heard.set()
         for channel in list(self._channels.values()):
-            channel.lose(error or Cut())
+            try:
+                channel.lose(error or Cut())
+            except Exception as fault:  # noqa: BLE001 - the others are to be told too
+                self.fail(None, fault)
         self._on_lost(self)
 
     # What channels use.
@@ -148,10 +173,20 @@ class Trunk(asyncio.Protocol):
         return channel
 
     @property
-    def is_usable(self) -> bool:
+    def has_ended(self) -> bool:
+        """Tells whether either end has closed it, as of now and not of when the event loop looked last."""
+        return self._transport.is_closing() or bool(self._look.poll(0))
+
+    @property
+    def has_room(self) -> bool:
         """Tells whether another channel may be opened."""
-        has_room = len(self._channels) < MOST_CHANNELS and self._next_number < MOST_NUMBERS
-        return has_room and not self._transport.is_closing()
+        return len(self._channels) < MOST_CHANNELS and self._next_number < MOST_NUMBERS
+
+    async def ask(self) -> None:
+        """Asks whether the other end is there, and returns when anything was heard of it, or the trunk has been lost."""
+        self._heard.clear()
+        self.put(0, Kind.ASK)
+        await self._heard.wait()
 
     def put(self, number: int, kind: int, data: bytes | bytearray | memoryview = b"") -> None:
         """Sends a frame, together with what else is sent in this round of the event loop."""
@@ -183,8 +218,11 @@ class Trunk(asyncio.Protocol):
         while self._waiting and not self.is_full:
             channel = next(iter(self._waiting))
             del self._waiting[channel]
-            if channel.send_next():
-                self._waiting[channel] = None
+            try:
+                if channel.send_next():
+                    self._waiting[channel] = None
+            except Exception as fault:  # noqa: BLE001 - one writer's, which is not to stop all others
+                self.fail(channel, fault)
             if len(self._out) >= FLUSH_BYTES:
                 self._send()  # which tells whether the connection below is full
 

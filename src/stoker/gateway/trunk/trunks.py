@@ -12,9 +12,11 @@ from stoker.gateway.trunk.frames import PROTOCOL
 from stoker.gateway.trunk.trunk import Trunk
 
 Address = tuple[str, int, str]  # host, port, and the pin of the box's certificate
-# Over one that has been silent for longer nothing new is asked, since its cable may be out: another is opened, which tells.
-HEARD_LIMIT_S = 2.0
-CONNECT_LIMIT_S = 1.0  # a replica may answer instead, and a cable that was pulled out says nothing
+# A box that was silent for longer is asked whether it is there before anything is sent: a cable that was pulled out says
+# nothing, and what was sent into it could not be given to a replica instead.
+HEARD_LIMIT_S = 0.25
+ANSWER_LIMIT_S = 1.0
+IDLE_S = 2.0
 
 
 class OldBox(OSError):
@@ -31,40 +33,61 @@ class Trunks:
         self._loop = asyncio.get_running_loop()
         self._all: set[Trunk] = set()
         self._newest: dict[Address, Trunk] = {}
+        self._is_closed = False
         self._opening: defaultdict[Address, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def open(self, address: Address) -> Channel:
-        """Returns a new channel to a box; raises OSError where the box is not reached, or is another."""
-        trunk = self._usable(address)
-        if trunk is None:
-            async with asyncio.timeout(CONNECT_LIMIT_S), self._opening[address]:
-                trunk = self._usable(address) or await self._connect(address)
+        """Returns a new channel to a box that is there; raises OSError where it is not reached, or is another."""
+        async with asyncio.timeout(ANSWER_LIMIT_S):
+            trunk = self._usable(address)
+            if trunk is not None and self.is_silent(trunk):
+                await self._ask(address, trunk)
+                trunk = self._usable(address)
+            if trunk is None:
+                async with self._opening[address]:
+                    trunk = self._usable(address) or await self._connect(address)
         return trunk.open()
+
+    def is_silent(self, trunk: Trunk) -> bool:
+        """Tells whether nothing was heard over it for a while."""
+        return trunk.heard_at < self._loop.time() - HEARD_LIMIT_S
 
     def _usable(self, address: Address) -> Trunk | None:
         trunk = self._newest.get(address)
-        if trunk is None or not trunk.is_usable or trunk.heard_at < self._loop.time() - HEARD_LIMIT_S:
-            return None
-        return trunk
+        return None if trunk is None or trunk.has_ended or not trunk.has_room else trunk
+
+    async def _ask(self, address: Address, trunk: Trunk) -> None:
+        try:
+            await trunk.ask()
+        except asyncio.CancelledError:  # it gave no answer, or whoever wanted one has left: the next one opens another
+            if self.is_silent(trunk):
+                self._leave(address, trunk)
+            raise
+
+    def _leave(self, address: Address, trunk: Trunk) -> None:
+        if self._newest.get(address) is trunk:
+            del self._newest[address]
 
     async def _connect(self, address: Address) -> Trunk:
         transport = await open_sealed(*address, PROTOCOL)
         if transport.get_extra_info("ssl_object").selected_alpn_protocol() != PROTOCOL:
             transport.abort()
             raise OldBox
-        trunk = Trunk(HEARD_LIMIT_S, partial(self._forget, address))
+        trunk = Trunk(IDLE_S, partial(self._forget, address))
         transport.set_protocol(trunk)
         trunk.connection_made(transport)
+        if self._is_closed:
+            trunk.abort()
         self._all.add(trunk)
         self._newest[address] = trunk
         return trunk
 
     def _forget(self, address: Address, trunk: Trunk) -> None:
         self._all.discard(trunk)
-        if self._newest.get(address) is trunk:
-            del self._newest[address]
+        self._leave(address, trunk)
 
     def close(self) -> None:
         """Closes all, and what they carry."""
+        self._is_closed = True
         for trunk in list(self._all):
             trunk.close()
