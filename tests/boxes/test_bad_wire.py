@@ -26,6 +26,7 @@ TOKENS, STREAMS = 200, 24
 DELAY_S, JITTER_S, LOSS = 0.02, 0.01, 0.02
 # What `docs/boxes.md` says: how long a box may say nothing, a connection may take, and a box that comes back is not seen.
 SILENT_S, CONNECT_S, BACK_S = 1.5, 1.0, 2.0
+BUFFER_BYTES = "4096 65536 262144"  # least, first, most
 SLACK_S = 1.0  # a word that was on its way as the wire went deaf, and a machine of two cores
 AWAY, END = b'"code":"box_away"', b"data: [DONE]\n\n"
 PATH = "/v1/chat/completions"
@@ -47,6 +48,13 @@ class Far(NamedTuple):
     seen: Path  # by an engine of a request that is not streamed, which it never answers: "begun", then "left"
 
 
+def bound_buffers(box: Box) -> None:
+    """Has a box's kernel keep so little for a connection that a stream which is not read soon comes to a stand."""
+    with box.inside():
+        for name in ("tcp_rmem", "tcp_wmem"):
+            Path(f"/proc/sys/net/ipv4/{name}").write_text(BUFFER_BYTES)
+
+
 @pytest.fixture(scope="module")
 def far_boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Far]:
     folder = tmp_path_factory.mktemp("n")
@@ -55,6 +63,8 @@ def far_boxes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Far]:
         folder / "engine", Script(tokens=TOKENS, echoes=True, stream_gate=str(gate), aborts=str(seen))
     )
     a, (b, wire), c = net.add("a"), net.add_far("b"), net.add("c")
+    for box in (a, b):
+        bound_buffers(box)
     for box in (b, c):
         box.configure((SERVICE + REAL).format(model=demo_model(), program=program))
         box.run("up", "echo")
@@ -122,8 +132,8 @@ class Clients:
     async def begin(
         self, saids: Iterable[str], headers: dict[str, str] | None = None, reads_on: asyncio.Event | None = None
     ) -> list[asyncio.Task[Told]]:
-        """Asks all at once, and returns once something of each has come."""
-        talks = [Talk(self.client, said, headers or {}, reads_on) for said in saids]
+        """Asks all at once, and returns once something of each has come; without headers each has an affinity of its own."""
+        talks = [Talk(self.client, said, headers or {"x-stoker-affinity": said[:40]}, reads_on) for said in saids]
         running = [self._tasks.create_task(talk.run()) for talk in talks]
         await asyncio.gather(*(talk.begun.wait() for talk in talks))
         return running
@@ -153,7 +163,7 @@ def at(box: Box, story: Callable[[Clients], Awaitable[None]]) -> None:
 
 
 def names(count: int = STREAMS) -> list[str]:
-    return [f"of client {number}, " for number in range(count)]
+    return [f"client-{number}:" for number in range(count)]
 
 
 def direct(far: Far, saids: list[str]) -> list[bytes]:
@@ -253,7 +263,7 @@ def test_a_real_engines_answer_comes_as_it_was_said(far: Far) -> None:
 
 
 def test_one_that_reads_nothing_stops_its_own_engine_alone_and_has_all_of_it_later(far: Far) -> None:
-    much = "x" * 32_000
+    much = "x" * 16_000  # each token of 200: several times of what all buffers on the way hold
     (long,), whole = direct(far, [much]), direct(far, names())
     far.wire.be(DELAY_S, JITTER_S)
 
@@ -266,6 +276,7 @@ def test_one_that_reads_nothing_stops_its_own_engine_alone_and_has_all_of_it_lat
             check_whole(await other, body)
         await until("the others to be done there", lambda: in_flight(far.b) == 1, 5.0)
         assert not slow.done()
+        far.wire.be(loss=LOSS)  # and no delay, so that the rest is not long in coming
         reads_on.set()
         check_whole(await slow, long)
 
