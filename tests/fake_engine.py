@@ -39,6 +39,7 @@ class Script:
     counts: its answers say how many tokens they are, and its metrics count so many of each.
     refuses: it answers 500 to all but the proof.
     metrics: a file with what it says at /metrics; as long as there is none it says nothing at all.
+    echoes: its tokens say again what the request's last message says, so that no answer is taken for another.
     alone: a file that it locks as long as it lives; one that finds it locked says so in the file beside it, with `.two`.
     """
 
@@ -61,6 +62,7 @@ class Script:
     counts: int | None = None
     metrics: str | None = None
     refuses: bool = False
+    echoes: bool = False
 
 
 def wait_for_file(path: str) -> None:
@@ -139,10 +141,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
+        word = body["messages"][-1]["content"] if self.script.echoes else "token"
         with contextlib.suppress(OSError):
             for number in range(self.script.tokens):
                 self._before_token(number, is_proof)
-                self._chunk({"choices": [{"index": 0, "delta": {"content": f"token{number} "}, "finish_reason": None}]})
+                self._chunk({"choices": [{"index": 0, "delta": {"content": f"{word}{number} "}, "finish_reason": None}]})
             if self.script.counts is not None:
                 Handler.counted += self.script.counts
                 self._chunk({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": self.script.tokens}})
@@ -202,6 +205,7 @@ def main(script_file: str, words: list[str]) -> None:
     Handler.script = script
     Handler.model = script.says_model or options["--alias"]
     ThreadingHTTPServer.daemon_threads = True
+    ThreadingHTTPServer.request_queue_size = 64  # of five, the kernel lets the sixth that comes at once wait for a second
     ThreadingHTTPServer(("127.0.0.1", int(options["--port"])), Handler).serve_forever()
 
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from home import Home, wait_for
+from lossy_wire import Wire, open_tap
 from stoker.records.boxes import BoxesView
 
 NEW_NET = 0x40000000  # CLONE_NEWNET
@@ -34,23 +35,35 @@ def may_make_namespaces() -> bool:
     return made
 
 
-def may_shape() -> bool:
-    """Tells whether this kernel can delay and lose packets."""
-    if not may_make_namespaces():
+def may_wire() -> bool:
+    """Tells whether this machine lets us make wires of our own."""
+    try:
+        os.close(open_tap(f"try{os.getpid()}"))
+    except OSError:
         return False
-    name = f"stoker-shape-{os.getpid()}"
-    ip("netns", "add", name)
-    words = ["ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
-    can = shutil.which("tc") is not None and subprocess.run(words, capture_output=True).returncode == 0
-    ip("netns", "del", name)
-    return can
+    return True
 
 
 IN_NAMESPACES = pytest.mark.elsewhere(may_make_namespaces(), "network namespaces, which root can make")
+OVER_WIRES = pytest.mark.elsewhere(may_wire(), "TAP devices (/dev/net/tun), which root can make")
 
 
 def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def inside(namespace: str) -> Iterator[None]:
+    """Has this thread be in a network meanwhile."""
+    outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    there = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
+    try:
+        assert LIBC.setns(there, NEW_NET) == 0, os.strerror(ctypes.get_errno())
+        yield
+    finally:
+        assert LIBC.setns(outside, NEW_NET) == 0, os.strerror(ctypes.get_errno())
+        os.close(there)
+        os.close(outside)
 
 
 class Box(Home):
@@ -70,18 +83,9 @@ class Box(Home):
     def url(self) -> str:
         return f"https://{self.address}:{PORT}"
 
-    @contextlib.contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self) -> contextlib.AbstractContextManager[None]:
         """Has this thread be in the box's network meanwhile; sockets stay in the one where they were made."""
-        outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        there = os.open(f"/run/netns/{self.namespace}", os.O_RDONLY)
-        try:
-            assert LIBC.setns(there, NEW_NET) == 0, os.strerror(ctypes.get_errno())
-            yield
-        finally:
-            assert LIBC.setns(outside, NEW_NET) == 0, os.strerror(ctypes.get_errno())
-            os.close(there)
-            os.close(outside)
+        return inside(self.namespace)
 
     @contextlib.contextmanager
     def client(self, limit_s: float = 60.0) -> Iterator[httpx.Client]:
@@ -126,40 +130,58 @@ class Network:
     def __init__(self, folder: Path) -> None:
         self._folder, self._id = folder, f"s{os.getpid()}n{next(NUMBERS)}"
         self.boxes: dict[str, Box] = {}
+        self._wires: list[Wire] = []
         ip("netns", "add", self._id)
         ip("-n", self._id, "link", "add", "switch", "type", "bridge")
         ip("-n", self._id, "link", "set", "switch", "up")
 
     def add(self, name: str) -> Box:
         """Adds a box with a cable to the switch."""
+        box = self._make(name)
+        far = ("link", "add", "eth0", "type", "veth", "peer", "name", f"port-{name}", "netns", self._id)
+        ip("-n", box.namespace, *far)
+        self._plug(box)
+        return box
+
+    def add_far(self, name: str, seed: int = 1) -> tuple[Box, Wire]:
+        """Adds a box with a wire to the switch that can be told to be bad; `out` is to the box."""
+        box = self._make(name)
+        with inside(self._id):
+            near = open_tap(f"port-{name}")
+        with inside(box.namespace):
+            far = open_tap("eth0")
+        wire = Wire(near, far, seed)
+        self._wires.append(wire)
+        self._plug(box)
+        return box, wire
+
+    def _make(self, name: str) -> Box:
         space, address = f"{self._id}{name}", f"10.77.0.{len(self.boxes) + 1}"
         ip("netns", "add", space)
-        ip("-n", space, "link", "add", "eth0", "type", "veth", "peer", "name", f"port-{name}", "netns", self._id)
-        ip("-n", self._id, "link", "set", f"port-{name}", "master", "switch", "up")
-        ip("-n", space, "addr", "add", f"{address}/24", "dev", "eth0")
-        ip("-n", space, "link", "set", "eth0", "up")
-        ip("-n", space, "link", "set", "lo", "up")
         box = self.boxes[name] = Box(self._folder / name, name, space, address)
         return box
+
+    def _plug(self, box: Box) -> None:
+        ip("-n", self._id, "link", "set", f"port-{box.name}", "master", "switch", "up")
+        ip("-n", box.namespace, "addr", "add", f"{box.address}/24", "dev", "eth0")
+        ip("-n", box.namespace, "link", "set", "eth0", "up")
+        ip("-n", box.namespace, "link", "set", "lo", "up")
 
     def cable(self, box: Box, state: str) -> None:
         """Pulls a box's cable out at the switch (`down`), or puts it in again (`up`); the box itself is not told."""
         ip("-n", self._id, "link", "set", f"port-{box.name}", state)
 
-    def shape(self, box: Box, *words: str) -> None:
-        """Has the kernel delay or lose what goes to a box, as `tc` is told; raises where its module is not there."""
-        subprocess.run(
-            ["ip", "netns", "exec", self._id, "tc", "qdisc", "replace", "dev", f"port-{box.name}", "root", *words],
-            check=True, capture_output=True,
-        )  # fmt: skip
-
     def end(self) -> dict[int, str]:
         """Ends all boxes; returns the engines that were left."""
         left: dict[int, str] = {}
+        for wire in self._wires:
+            wire.be()
         for box in self.boxes.values():
             self.cable(box, "up")
             left |= box.end()
             ip("netns", "del", box.namespace)
+        for wire in self._wires:
+            wire.close()
         ip("netns", "del", self._id)
         return left
 
