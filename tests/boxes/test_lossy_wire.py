@@ -118,13 +118,14 @@ def test_what_is_lost_is_sent_again_by_the_kernel_and_every_byte_arrives(ends: E
     resent_before, before = resent(ends.near), ends.wire.counts[OUT]
     assert send_much(ends) == sha256(MUCH).digest()
     good = ends.wire.counts[OUT]
-    assert (good.lost - before.lost, resent(ends.near) - resent_before) == (0, 0)
+    resent_good = resent(ends.near) - resent_before  # none, unless a busy machine made something late
+    assert good.lost == before.lost
     assert good.carried - before.carried > len(MUCH) / 1500  # no frame is larger than the wire's
     ends.wire.be(0.005, 0.002, loss=0.03)
     assert send_much(ends) == sha256(MUCH).digest()
     bad = ends.wire.counts[OUT]
     assert bad.lost - good.lost > 0.01 * len(MUCH) / 1500
-    assert resent(ends.near) - resent_before >= 0.5 * (bad.lost - good.lost)
+    assert resent(ends.near) - resent_before - resent_good >= max(resent_good, 0.5 * (bad.lost - good.lost))
 
 
 def test_a_deaf_wire_lets_nothing_through_until_it_is_good_again(ends: Ends) -> None:
