@@ -20,6 +20,7 @@ from lossy_wire import BACK, OUT, WAYS, Wire
 from many_streams import PATH, Clients, Told, at
 from net_boxes import IN_NAMESPACES, OVER_WIRES, Box, Network, question
 from stoker.config import demo_model
+from stoker.gateway.trunk.trunk import DEAF_LIMIT_S
 
 TOKENS, STREAMS = 200, 24
 DELAY_S, JITTER_S, LOSS = 0.02, 0.01, 0.02
@@ -270,6 +271,22 @@ def test_a_wire_that_goes_deaf_ends_its_boxs_streams_and_the_next_ones_go_elsewh
         assert rerouted_s < CONNECT_S + SLACK_S / 2
         assert ended_s < SILENT_S + SLACK_S
         assert following_s < 0.5
+
+    at(far.a, story)
+
+
+def test_a_box_does_not_work_on_for_a_door_that_has_gone_deaf(far: Far) -> None:
+    far.gate.unlink()
+
+    async def story(clients: Clients) -> None:
+        there = await clients.begin(names(), AT_B)
+        far.wire.be(loss=1.0)
+        freed_s = await until("the engine to be told", lambda: in_flight(far.b) == 0, DEAF_LIMIT_S + 2 + SLACK_S)
+        print(f"{freed_s=:.1f}")
+        assert not any([(await one).is_whole for one in there])
+        far.gate.touch()
+        far.wire.be()
+        await until("b to be back", lambda: far.a.serves(far.b, "echo"), BACK_S + SLACK_S)
 
     at(far.a, story)
 

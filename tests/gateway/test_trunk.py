@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import random
@@ -20,7 +21,7 @@ from stoker.gateway.trunk import trunk as trunk_module
 from stoker.gateway.trunk.channel import Channel
 from stoker.gateway.trunk.frames import PROTOCOL, WINDOW_BYTES, Kind, render
 from stoker.gateway.trunk.trunk import Trunk
-from stoker.gateway.trunk.trunks import HEARD_LIMIT_S, OldBox
+from stoker.gateway.trunk.trunks import OldBox
 from tls_peer import Listener
 from trunk_pair import End, TrunkPair
 
@@ -384,25 +385,11 @@ def test_one_trunk_is_opened_for_all_who_ask_at_once(pair: TrunkPair) -> None:
     pair.play(story)
 
 
-def test_a_box_that_was_silent_is_asked_whether_it_is_there(pair: TrunkPair) -> None:
-    async def story() -> None:
-        await pair.open()
-        [trunk] = pair.trunks._all
-        trunk.heard_at = silent_since = trunk.heard_at - HEARD_LIMIT_S * 1.01
-        await asyncio.gather(*(pair.open_raw() for _ in range(MANY)))
-        assert trunk.heard_at > silent_since
-        assert len(pair.here) == 1
-
-    pair.play(story)
-
-
 def test_a_box_that_does_not_say_that_it_is_there_is_sent_nothing_and_reached_anew(pair: TrunkPair) -> None:
     async def story() -> None:
         ours, _ = await pair.open()
-        [trunk] = pair.trunks._all
         deaf = pair.trunk
         deaf._transport.pause_reading()
-        trunk.heard_at -= HEARD_LIMIT_S * 1.01
         with pytest.raises(TimeoutError):
             await pair.open_raw()
         assert len(pair.ends) == 1
@@ -427,6 +414,37 @@ def test_an_end_that_nobody_has_read_yet_is_seen_before_anything_is_asked(pair: 
         await pair.open()
 
     pair.play(story)
+
+
+def test_a_connection_that_does_not_come_about_is_asked_for_again(pair: TrunkPair) -> None:
+    async def story() -> None:
+        came, (host, port, pin) = list[asyncio.StreamWriter](), pair.address
+
+        async def pass_on_but_the_first(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.append(writer)
+            if len(came) > 1:
+                there, back = await asyncio.open_connection(host, port)
+                await asyncio.gather(copy(reader, back), copy(there, writer))
+
+        wire = await asyncio.start_server(pass_on_but_the_first, "127.0.0.1", 0)
+        pair.address = ("127.0.0.1", wire.sockets[0].getsockname()[1], pin)
+        ours, theirs = await pair.open()
+        ours.channel.write(b"it came")
+        await until(lambda: bool(theirs.size_bytes))
+        assert len(came) == 2
+        pair.trunk.abort()
+        await until(lambda: bool(ours.lost))
+        wire.close()
+        came[0].close()
+
+    pair.play(story)
+
+
+async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := await reader.read(65536):
+            writer.write(data)
+    writer.close()
 
 
 def test_one_that_was_lost_is_opened_anew(pair: TrunkPair) -> None:

@@ -52,7 +52,7 @@ class Relay(asyncio.Protocol):
         try:
             connection = await self._pool.connect(self._endpoint)
         except OSError as problem:
-            said = f"cannot be reached: {problem or type(problem).__name__}"
+            said = f"cannot be reached: {str(problem) or 'no answer came in time'}"
             if self.on_unreached is None or self._exchange.done or not self.on_unreached(said):
                 self._break(502, "engine_unreachable", f"{self._who()} {said}.")
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import select
+import socket
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -17,6 +18,15 @@ MOST_CHANNELS = 4096
 FLUSH_BYTES = 64 * 1024
 # Short frames are written although the other end reads nothing; who asks for so many of them is no door of ours.
 MOST_UNREAD_BYTES = 4 * 1024**2
+# Where the other end has not taken what it was sent, or not answered TCP's own question, for so long, the connection has
+# ended: a box shall not work on for a door that is deaf. Both ends always read, so nobody is only slow.
+DEAF_LIMIT_S = 5
+DEAF = (
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAF_LIMIT_S * 1000),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, DEAF_LIMIT_S),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+)
 logger = logging.getLogger("stoker.gateway")
 
 
@@ -31,7 +41,6 @@ class Trunk(asyncio.Protocol):
         self, idle_s: float, on_lost: Callable[[Trunk], None], accept: Callable[[], asyncio.Protocol] | None = None
     ) -> None:
         self.is_full = False
-        self.heard_at = 0.0
         self._idle_s, self._on_lost, self._accept = idle_s, on_lost, accept
         self._loop = asyncio.get_running_loop()
         self._channels: dict[int, Channel] = {}
@@ -41,7 +50,7 @@ class Trunk(asyncio.Protocol):
         self._is_flush_due = False
         self._unread_bytes = 0
         self._waiting: dict[Channel, None] = {}
-        self._heard = asyncio.Event()
+        self._here = asyncio.Event()
         self._look = select.poll()
 
     # What the connection below tells.
@@ -50,8 +59,11 @@ class Trunk(asyncio.Protocol):
         """Keeps what bytes are written to."""
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=FLUSH_BYTES)
-        self._look.register(transport.get_extra_info("socket").fileno(), select.POLLRDHUP)
-        self.heard_at = self._empty_since = self._loop.time()
+        below = transport.get_extra_info("socket")
+        for level, option, value in DEAF:
+            below.setsockopt(level, option, value)
+        self._look.register(below.fileno(), select.POLLRDHUP)
+        self._empty_since = self._loop.time()
         self._timer = self._loop.call_later(self._idle_s, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
@@ -62,8 +74,6 @@ class Trunk(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Hands each frame on to its channel."""
-        self.heard_at = self._loop.time()
-        self._heard.set()
         if self._rest:
             data = self._rest + data
         try:
@@ -107,8 +117,10 @@ class Trunk(asyncio.Protocol):
             self._let_in(number)
         elif kind == Kind.ASK:
             self.put(number, Kind.HERE)
-        elif kind == Kind.HERE or (channel is None and number < self._next_number):
-            return  # it says no more than that it came; or its channel was ended here while it was under way
+        elif kind == Kind.HERE:
+            self._here.set()
+        elif channel is None and number < self._next_number:
+            return  # it was ended here while this was under way
         elif channel is None:
             raise BrokenTrunk(f"something for channel {number}, which nobody opened")
         else:
@@ -151,7 +163,7 @@ class Trunk(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Tells all channels."""
         self._timer.cancel()
-        self._heard.set()
+        self._here.set()
         for channel in list(self._channels.values()):
             try:
                 channel.lose(error or Cut())
@@ -183,10 +195,10 @@ class Trunk(asyncio.Protocol):
         return len(self._channels) < MOST_CHANNELS and self._next_number < MOST_NUMBERS
 
     async def ask(self) -> None:
-        """Asks whether the other end is there, and returns when anything was heard of it, or the trunk has been lost."""
-        self._heard.clear()
+        """Asks whether the other end is there, and returns when it has said so, or the trunk has been lost."""
+        self._here.clear()
         self.put(0, Kind.ASK)
-        await self._heard.wait()
+        await self._here.wait()
 
     def put(self, number: int, kind: int, data: bytes | bytearray | memoryview = b"") -> None:
         """Sends a frame, together with what else is sent in this round of the event loop."""

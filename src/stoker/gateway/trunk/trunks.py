@@ -12,10 +12,11 @@ from stoker.gateway.trunk.frames import PROTOCOL
 from stoker.gateway.trunk.trunk import Trunk
 
 Address = tuple[str, int, str]  # host, port, and the pin of the box's certificate
-# A box that was silent for longer is asked whether it is there before anything is sent: a cable that was pulled out says
-# nothing, and what was sent into it could not be given to a replica instead.
-HEARD_LIMIT_S = 0.25
+# A box is asked whether it is there before anything is sent: a cable that was pulled out says nothing, and what was sent
+# into it could not be given to a replica instead.
 ANSWER_LIMIT_S = 1.0
+IDLE_S = 2.0
+AGAIN_S = 0.3  # a packet that asks for a connection may be lost, and TCP itself asks again after a whole second
 IDLE_S = 2.0
 
 
@@ -38,38 +39,39 @@ class Trunks:
 
     async def open(self, address: Address) -> Channel:
         """Returns a new channel to a box that is there; raises OSError where it is not reached, or is another."""
-        async with asyncio.timeout(ANSWER_LIMIT_S):
-            trunk = self._usable(address)
-            if trunk is not None and self.is_silent(trunk):
-                await self._ask(address, trunk)
-                trunk = self._usable(address)
-            if trunk is None:
-                async with self._opening[address]:
-                    trunk = self._usable(address) or await self._connect(address)
+        trunk = await self._ask(address)
+        if trunk is None:
+            async with asyncio.timeout(ANSWER_LIMIT_S), self._opening[address]:
+                trunk = self._usable(address) or await self._connect(address)
         return trunk.open()
 
-    def is_silent(self, trunk: Trunk) -> bool:
-        """Tells whether nothing was heard over it for a while."""
-        return trunk.heard_at < self._loop.time() - HEARD_LIMIT_S
+    async def _ask(self, address: Address) -> Trunk | None:
+        """Returns the trunk whose other end has just said that it is there; None where there is none."""
+        trunk = self._usable(address)
+        if trunk is None:
+            return None
+        try:
+            async with asyncio.timeout(ANSWER_LIMIT_S):
+                await trunk.ask()
+        except TimeoutError:
+            self._leave(address, trunk)
+            raise
+        return self._usable(address)
 
     def _usable(self, address: Address) -> Trunk | None:
         trunk = self._newest.get(address)
         return None if trunk is None or trunk.has_ended or not trunk.has_room else trunk
-
-    async def _ask(self, address: Address, trunk: Trunk) -> None:
-        try:
-            await trunk.ask()
-        except asyncio.CancelledError:  # it gave no answer, or whoever wanted one has left: the next one opens another
-            if self.is_silent(trunk):
-                self._leave(address, trunk)
-            raise
 
     def _leave(self, address: Address, trunk: Trunk) -> None:
         if self._newest.get(address) is trunk:
             del self._newest[address]
 
     async def _connect(self, address: Address) -> Trunk:
-        transport = await open_sealed(*address, PROTOCOL)
+        try:
+            async with asyncio.timeout(AGAIN_S):
+                transport = await open_sealed(*address, PROTOCOL)
+        except TimeoutError:
+            transport = await open_sealed(*address, PROTOCOL)
         if transport.get_extra_info("ssl_object").selected_alpn_protocol() != PROTOCOL:
             transport.abort()
             raise OldBox
