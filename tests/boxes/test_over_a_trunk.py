@@ -178,26 +178,55 @@ def test_a_client_that_reads_nothing_stops_its_engine_and_no_other_answer(play: 
     play(Flood(json_answer(b"{}")), story)
 
 
-def test_a_link_that_is_taken_away_ends_what_runs_over_it(play: Play) -> None:
-    ended = asyncio.Event()
+class Endless(Engine):
+    """Begins a stream, and waits for its reader to leave."""
 
-    class Endless(Engine):
-        async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n")
-            await events(b"data: first\n\n", ends=False)(writer)
-            with contextlib.suppress(ConnectionError):
-                await reader.read()
-            writer.close()
-            ended.set()
+    def __init__(self) -> None:
+        super().__init__(json_answer(b"{}"))
+        self.ended = asyncio.Event()
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await events(b"data: first\n\n", ends=False)(writer)
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+        self.ended.set()
+
+
+def test_a_link_that_is_taken_away_ends_what_runs_over_it(play: Play) -> None:
+    engine = Endless()
 
     async def story(stage: FarStage) -> None:
         client = await stage.chat(stream=True)
         await client.reader.readuntil(b"first")
         assert stage.far.cut(LINK) == 1
         assert b'"code":"engine_died"' in await client.read_to_the_end()
-        await ended.wait()
+        await engine.ended.wait()
 
-    play(Endless(json_answer(b"{}")), story)
+    play(engine, story)
+
+
+def test_what_was_not_sent_yet_does_not_end_with_what_its_box_was_answering(play: Play) -> None:
+    engine = Endless()
+
+    async def story(stage: FarStage) -> None:
+        stream = await stage.chat(stream=True)
+        await stream.reader.readuntil(b"first")
+        [guest] = stage.far._guests
+        guest.trunk._transport.pause_reading()
+        waits = await stage.chat()
+        await until(lambda: stage.door.serving.in_flight("chat") == 2)
+        stage.door.serving.end_all("chat", "box_away", "The box far is away.")
+        assert b'"code":"box_away"' in await stream.read_to_the_end()
+        guest.trunk._transport.resume_reading()
+        await engine.ended.wait()
+        engine.ended.clear()
+        await waits.reader.readuntil(b"first")
+        waits.writer.transport.abort()
+        await engine.ended.wait()
+
+    play(engine, story)
 
 
 async def come_as_a_stranger(stage: FarStage, listener: Listener) -> Sealed:

@@ -83,6 +83,11 @@ class Relay(asyncio.Protocol):
             self._connection.drop()
 
     @property
+    def is_sent(self) -> bool:
+        """Tells whether the request has gone out."""
+        return self._connection is not None or self._reply is not None
+
+    @property
     def model(self) -> str:
         """The model that is asked."""
         return self._endpoint.model

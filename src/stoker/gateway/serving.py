@@ -113,9 +113,13 @@ class Serving:
         self._ways.clear()
 
     def end_all(self, service: str, code: str, message: str) -> None:
-        """Ends all that a service answers, in the stream where one is under way: its box is not heard any more."""
+        """Ends all that a service answers, in the stream where one is under way: its box is not heard any more.
+
+        What was not sent yet is not: it learns by itself that the box cannot be reached, and finds a replica.
+        """
         for relay in list(self._relays[service]):
-            relay.end_broken(502, code, message)
+            if relay.is_sent:
+                relay.end_broken(502, code, message)
 
     def forget(self, service: str) -> None:
         """Forgets a service that is no more and has nothing under way."""
