@@ -21,7 +21,9 @@ MOST_UNREAD_BYTES = 4 * 1024**2
 # Where the other end has not taken what it was sent, or not answered TCP's own question, for so long, the connection has
 # ended: a box shall not work on for a door that is deaf. Both ends always read, so nobody is only slow.
 DEAF_LIMIT_S = 5
-DEAF = (
+BELOW = (
+    # A megabyte of somebody's prompt in the kernel's buffer would be sent before the question whether the box is there.
+    (socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FLUSH_BYTES),
     (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAF_LIMIT_S * 1000),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, DEAF_LIMIT_S),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
@@ -60,7 +62,7 @@ class Trunk(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=FLUSH_BYTES)
         below = transport.get_extra_info("socket")
-        for level, option, value in DEAF:
+        for level, option, value in BELOW:
             below.setsockopt(level, option, value)
         self._look.register(below.fileno(), select.POLLRDHUP)
         self._empty_since = self._loop.time()

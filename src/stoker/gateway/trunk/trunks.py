@@ -15,7 +15,6 @@ Address = tuple[str, int, str]  # host, port, and the pin of the box's certifica
 # A box is asked whether it is there before anything is sent: a cable that was pulled out says nothing, and what was sent
 # into it could not be given to a replica instead.
 ANSWER_LIMIT_S = 1.0
-IDLE_S = 2.0
 AGAIN_S = 0.3  # a packet that asks for a connection may be lost, and TCP itself asks again after a whole second
 IDLE_S = 2.0
 
