@@ -29,10 +29,11 @@ def check_boxes(wish: Wish, source: str) -> Wish:
     """Returns the wish; raises WrongUse where the boxes of a service could not serve one model together."""
     path = f"service.{wish.name}"
     if not wish.boxes:
-        said = "split" if wish.split != "auto" else "executor" if wish.executor != "mp" else None
+        apart = {"split": wish.split != "auto", "executor": wish.executor != "mp", "head_address": wish.head_address}
+        said = next((key for key, is_said in apart.items() if is_said), None)
         if said is not None:
             raise WrongUse(
-                f"{source}: `{path}.{said}` says how boxes share a model, and `{path}.boxes` names none",
+                f"{source}: `{path}.{said}` is for a model that boxes share, and `{path}.boxes` names none",
                 next_step='name them, the head first: boxes = ["a", "b"]',
             )
         return wish

@@ -210,6 +210,11 @@ def test_only_the_head_of_the_workers_own_table_gives_it_a_part_and_only_at_an_a
     part = json.loads(msgspec.json.encode(find_plan(a)))["parts"][0]["ask"]
     with c.inside(), pytest.raises(Refused, match="the box `c` is not the head of duo, `a` is"):
         start_part(c, part)
+    before = b.paths.config.read_text()
+    b.paths.config.write_text(before.replace("boxes = ", 'head_address = "10.77.0.98"\nboxes = '))
+    with a.inside(), pytest.raises(Refused, match=r"the head of duo is at 10\.77\.0\.98 by this box's table, and says"):
+        start_part(a, part)
+    b.paths.config.write_text(before)
     part["link"]["ranks"][1]["address"] = "10.77.0.99"
     with a.inside(), pytest.raises(Refused, match=r"this box has no address 10\.77\.0\.99"):
         start_part(a, part)

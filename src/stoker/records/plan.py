@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from stoker.records.base import Record
-from stoker.records.ranks import Part, Ray, Seat
+from stoker.records.ranks import Address, Part, Ray, Seat
 from stoker.records.rule import Finding
 from stoker.records.speed import SpeedView
 
@@ -29,7 +29,8 @@ class Wish(Record, frozen=True):
     log) instead of a model. Of the services of one `group` only one is up at a time. `filters` are the gateway's, in order;
     they are no part of the plan. `gate` names the probes that have to pass before it is READY; None lets the plan choose.
     How tokens are drafted, and the sizes of an engine, are the fields of `Way`. `boxes` are the machines over which one
-    model is spread, the head first; `split` says how, and `executor` what starts the engine's processes there.
+    model is spread, the head first; `split` says how, and `executor` what starts the engine's processes there. A worker
+    joins no head at another address than `head_address`, where its table says one.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Wish(Record, frozen=True):
     boxes: tuple[str, ...] = ()
     split: SplitKind = "auto"
     executor: Literal["mp", "ray"] = "mp"
+    head_address: Address | None = None
 
 
 class Way(Record, frozen=True):

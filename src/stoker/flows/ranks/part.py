@@ -90,6 +90,13 @@ def _check_places(ask: RankAsk, head: str, wish: Wish) -> None:
             f"the box `{head}` is not the head of {wish.name}, `{wish.boxes[0]}` is",
             why="a box takes part where its own stoker.toml says so", next_step=f"start {wish.name} on `{wish.boxes[0]}`",
         )  # fmt: skip
+    there = ask.link.ranks[0].address
+    if wish.head_address not in (None, there):
+        raise Refused(
+            f"the head of {wish.name} is at {wish.head_address} by this box's table, and says that it is at {there}",
+            why="whoever is the head is joined at its own word unless `head_address` says where it is",
+            next_step=f"change `head_address` of [service.{wish.name}] if the head has moved; else ask who that is",
+        )  # fmt: skip
     own = ask.link.ranks[ask.rank].address
     if own is not None and own not in {address for _, address in _places()}:
         raise Refused(
