@@ -43,15 +43,17 @@ def chat(tokens: int, itl_ms: float) -> dict[str, Any]:
     return {"model": "mock", "stream": True, "messages": [{"role": "user", "content": words}]}
 
 
-class Box:
-    """A daemon on loopback that other doors may join; `serves`: with the mock engine."""
+MOCK = render_mock_service("mock", 1).replace("port = 1\n", "")  # at a free port: plans have to be alike
 
-    def __init__(self, name: str, *, serves: bool) -> None:
+
+class Box:
+    """A daemon on loopback that other doors may join, and the service `mock` where there is a table for one."""
+
+    def __init__(self, name: str, table: str = "") -> None:
         self.name, port = name, free_port()
-        table = render_mock_service("mock", port).replace(f"port = {port}\n", "")  # a free one: plans have to be alike
-        self.home = StokerHome(f'[boxes]\nhost = "127.0.0.1"\nport = {port}\nname = "{name}"\n{table if serves else ""}')
+        self.home = StokerHome(f'[boxes]\nhost = "127.0.0.1"\nport = {port}\nname = "{name}"\n{table}')
         self.url = f"https://127.0.0.1:{port}"
-        if serves:
+        if table:
             self.home.run("up", "mock")
 
     @property
@@ -88,7 +90,7 @@ def drive(port: int, headers: dict[str, str], pids: list[int], load: Load, max_s
 class Cost(NamedTuple):
     """The way over another box beside the way over one box, in one round."""
 
-    added_us: float
+    added_us: float | None
     cpu_one_ms: float
     cpu_door_ms: float
 
@@ -96,7 +98,7 @@ class Cost(NamedTuple):
 def measure_cost(rounds: int, load: Load) -> list[Cost]:
     """Asks one box at its own door, and the same box through another one's, turn by turn."""
     with ExitStack() as ends:
-        door, box = Box("door", serves=False), Box("far", serves=True)
+        door, box = Box("door"), Box("far", MOCK)
         ends.callback(door.home.stop)
         ends.callback(box.home.stop)
         door.join(box)
@@ -131,7 +133,7 @@ class Failover(NamedTuple):
 def measure_failover(rounds: int, streams: int) -> list[Failover]:
     """Kills a box's daemon with -9 under streams, again and again."""
     with ExitStack() as ends:
-        door, b, c = Box("door", serves=False), Box("b", serves=True), Box("c", serves=True)
+        door, b, c = Box("door"), Box("b", MOCK), Box("c", MOCK)
         for one in (door, b, c):
             ends.callback(one.home.stop)
         door.join(b)
@@ -205,7 +207,7 @@ class FleetRun(NamedTuple):
 
 def measure_fleet(boxes: int, streams: int, engine_port: int) -> FleetRun:
     """Has one door follow many boxes, asks them by many streams, and lets boxes go and come meanwhile."""
-    door = Box("door", serves=False)
+    door = Box("door")
     with ExitStack() as ends:
         ends.callback(door.home.stop)
         engine = subprocess.Popen(
@@ -276,16 +278,20 @@ def say_costs() -> str:
 def say_cost(found: list[Cost], load: Load, pace: str) -> str:
     """Returns the costs as text."""
     rows = [(f"{one.added_us:.0f} us", f"{one.cpu_one_ms:.0f} ms", f"{one.cpu_door_ms:.0f} ms") for one in found]
-    middle = statistics.median(one.added_us for one in found)
-    ratios = [one.cpu_door_ms / one.cpu_one_ms for one in found]
-    ratio, spread = statistics.median(ratios), f"{min(ratios):.2f} to {max(ratios):.2f}"
+    middle = statistics.median(one.added_us for one in found if one.added_us is not None)
     return "\n".join([
         f"{load.streams} streams of {load.tokens} chunks, {load.itl_ms:g} ms apart, {pace}; {load.requests} times each.",
-        f"A remote box adds {middle:.0f} us to a chunk's way",
-        f"(p50, the median of {len(found)} rounds); the door's processor time for 1000 chunks is {ratio:.2f} of what one",
-        f"box alone takes ({spread}).", "",
+        f"A remote box adds {middle:.0f} us to a chunk's way (p50, the median of {len(found)} rounds).",
+        say_ratios(found), "",
         markdown(["added, p50", "one box, CPU for 1000 chunks", "door, CPU for 1000 chunks"], [[*row] for row in rows]),
     ])  # fmt: skip
+
+
+def say_ratios(found: list[Cost]) -> str:
+    """Returns what a door takes for the chunks of another box, by what one box alone takes for its own."""
+    ratios = [one.cpu_door_ms / one.cpu_one_ms for one in found]
+    ratio, spread = statistics.median(ratios), f"{min(ratios):.2f} to {max(ratios):.2f}"
+    return f"The door's processor time for 1000 chunks is {ratio:.2f} of what one box takes ({spread})."
 
 
 def say_failover(found: list[Failover]) -> str:
