@@ -209,22 +209,15 @@ def test_an_answer_that_begins_while_the_client_does_not_read_waits(loop: Loop) 
     async def story(server: Server) -> None:
         server.answers_at_once = False
         client = await server.connect()
-        client.stop_reading()
-        client.send(get(b"/1"), get(b"/2"))
-        first = await server.held.get()
-        first.start(200, [], None)
-        while not first.paused:
-            first.write(b"x" * 65536)
-            await asyncio.sleep(0)
-        first.end()
-        second = await server.held.get()
+        client.send(get())
+        exchange = await server.held.get()
+        exchange.pause()  # as its connection does while the client does not read
         async with asyncio.TaskGroup() as tasks:
-            answering = tasks.create_task(run_app(app, second))
+            answering = tasks.create_task(run_app(app, exchange))
             for _ in range(100):
                 await asyncio.sleep(0)
-            assert not second.done
-            client.read_on()
-            await client.read_answer()
+            assert not exchange.done
+            exchange.resume()
             assert (await client.read_answer()).body == b"late"
             await answering
 
