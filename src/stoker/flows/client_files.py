@@ -79,12 +79,9 @@ def write_mended(file: Path, text: str) -> Path:
     A link stays one. The new text is there whole or not at all.
     """
     place = file.resolve()
-    backup = place.with_name(f"{place.name}.before-{time.strftime('%Y%m%d-%H%M%S')}")
     fresh = place.with_name(f"{place.name}.new-{os.getpid()}")
     try:
-        with backup.open("xb") as out:
-            out.write(place.read_bytes())
-        shutil.copymode(place, backup)
+        backup = _copy_aside(place)
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as out:
             out.write(text)
@@ -96,3 +93,15 @@ def write_mended(file: Path, text: str) -> Path:
         fresh.unlink(missing_ok=True)
         raise StokerError(f"{place} could not be mended", why=f"{problem}; it is as it was") from problem
     return backup
+
+
+def _copy_aside(place: Path) -> Path:
+    """Returns a copy beside a file, named by the time; a second one within the same second gets a number."""
+    name, number = f"{place.name}.before-{time.strftime('%Y%m%d-%H%M%S')}", 1
+    while True:
+        backup = place.with_name(name if number == 1 else f"{name}.{number}")
+        with contextlib.suppress(FileExistsError), backup.open("xb") as out:
+            shutil.copymode(place, backup)  # first: what it holds may be for nobody else
+            out.write(place.read_bytes())
+            return backup
+        number += 1
