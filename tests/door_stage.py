@@ -50,7 +50,32 @@ class Engine:
         """Ends what was left open."""
 
 
-class Stage:
+class OneService:
+    """A directory of one service, which `entries` returns."""
+
+    model: str
+
+    def entries(self) -> list[Entry]:
+        """Returns it."""
+        raise NotImplementedError
+
+    def find(self, model: str, headers: Headers | None = None) -> Entry | None:
+        return self.entries()[0] if model == self.model else None
+
+    def find_another(self, entry: Entry, tried: frozenset[str]) -> Entry | None:
+        return None
+
+    def find_service(self, name: str) -> Entry | None:
+        return self.entries()[0] if name == "chat" else None
+
+    def ask(self, service: str) -> None:
+        raise AssertionError(service)
+
+    async def bring(self, service: str) -> None:
+        raise AssertionError(service)
+
+
+class Stage(OneService):
     """A door in front of an engine, and the directory of that one service; `used` is what was noted of its requests."""
 
     def __init__(
@@ -72,21 +97,6 @@ class Stage:
     def entries(self) -> list[Entry]:
         endpoint = Endpoint("chat", self.model, "r", "p", "127.0.0.1", self.engine_port, None, self.reuses)
         return [Entry("chat", self.model, State.READY, 0.0, "", None, endpoint, 5, self.limits, filters=self._filters)]
-
-    def find(self, model: str, headers: Headers | None = None) -> Entry | None:
-        return self.entries()[0] if model == self.model else None
-
-    def find_another(self, entry: Entry, tried: frozenset[str]) -> Entry | None:
-        return None
-
-    def find_service(self, name: str) -> Entry | None:
-        return self.entries()[0] if name == "chat" else None
-
-    def ask(self, service: str) -> None:
-        raise AssertionError(service)
-
-    async def bring(self, service: str) -> None:
-        raise AssertionError(service)
 
     async def play(self, story: Callable[[Stage], Awaitable[None]]) -> None:
         await self._begin()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from door_stage import Engine, Stage, no_app
+from door_stage import Engine, OneService, Stage, no_app
 from stoker.flows.boxes.identity import make_server_tls, read_or_make_identity
 from stoker.gateway.connection import Limits
 from stoker.gateway.directory import Entry
-from stoker.gateway.exchange import Exchange, Headers
+from stoker.gateway.exchange import Exchange
 from stoker.gateway.link_door import LinkDoor
 from stoker.gateway.link_ring import LinkRing
 from stoker.gateway.metrics import GatewayMetrics
@@ -26,29 +26,14 @@ KEY, LINK, BOX = "sk-stoker-box-of-a-test", "the-door", "far"
 LIMITS = Limits(32 * 2**20, 30.0, 30.0)
 
 
-class Near:
+class Near(OneService):
     """What the far box serves, as it knows it itself."""
 
     def __init__(self, stage: FarStage) -> None:
-        self._stage = stage
+        self._stage, self.model = stage, stage.model
 
     def entries(self) -> list[Entry]:
         return self._stage.near_entries()
-
-    def find(self, model: str, headers: Headers | None = None) -> Entry | None:
-        return self.entries()[0] if model == self._stage.model else None
-
-    def find_another(self, entry: Entry, tried: frozenset[str]) -> Entry | None:
-        return None
-
-    def find_service(self, name: str) -> Entry | None:
-        return self.entries()[0] if name == "chat" else None
-
-    def ask(self, service: str) -> None:
-        raise AssertionError(service)
-
-    async def bring(self, service: str) -> None:
-        raise AssertionError(service)
 
 
 class FarStage(Stage):

@@ -19,42 +19,21 @@ from stoker.gateway.trunk.frames import PROTOCOL
 from stoker.gateway.trunk.greeting import Greeting
 from stoker.gateway.trunk.trunk import Trunk
 from stoker.gateway.trunk.trunks import Address, Trunks
+from tls_peer import Listener
 
 IDLE_S = 30.0
 
 
-class End(asyncio.Protocol):
+class End(Listener):
     """Who speaks over one end of a channel, and what it was told."""
-
-    def __init__(self) -> None:
-        self._came = bytearray()
-        self.lost: list[Exception | None] = []
-        self.paused: list[bool] = []
-
-    @property
-    def heard(self) -> bytes:
-        """All that came."""
-        return bytes(self._came)
 
     @property
     def size_bytes(self) -> int:
         """How much came."""
-        return len(self._came)
+        return sum(map(len, self.heard))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.channel = cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
-        self._came += data
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.lost.append(error)
-
-    def pause_writing(self) -> None:
-        self.paused.append(True)
-
-    def resume_writing(self) -> None:
-        self.paused.append(False)
 
 
 class TrunkPair:

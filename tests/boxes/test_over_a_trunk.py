@@ -229,6 +229,15 @@ def test_what_was_not_sent_yet_does_not_end_with_what_its_box_was_answering(play
     play(engine, story)
 
 
+def test_a_burst_of_long_prompts_is_answered_though_none_has_shown_its_key_before_the_others_come(play: Play) -> None:
+    async def story(stage: FarStage) -> None:
+        clients = [await stage.chat(text="a" * 50_000) for _ in range(200)]
+        assert {(await client.read_answer()).status for client in clients} == {200}
+        assert trunks(stage) == 1
+
+    play(Engine(json_answer(b"{}")), story)
+
+
 async def come_as_a_stranger(stage: FarStage, listener: Listener) -> Sealed:
     stranger = await open_sealed(*stage.link, PROTOCOL)
     stranger.set_protocol(listener)

@@ -55,7 +55,7 @@ def test_all_that_is_written_arrives_on_its_own_channel_however_it_is_mixed(pair
             end.channel.resume_reading()
         ways = [(end, sent) for ends, both in zip(pairs, written, strict=True) for end, sent in zip(ends, both, strict=True)]
         await until(lambda: all(end.size_bytes == len(sent) for end, sent in ways))
-        assert all(end.heard == sent for end, sent in ways)
+        assert all(end.whole == sent for end, sent in ways)
         assert len(pair.here) == 1
 
     pair.play(story)
@@ -90,12 +90,12 @@ def test_a_channel_that_is_not_read_holds_up_its_writer_and_nobody_else(pair: Tr
         assert writer.paused == [True]
         other.channel.write(LARGE)
         await until(lambda: quick.size_bytes == len(LARGE))
-        assert not slow.heard
+        assert not slow.whole
         assert writer.paused == [True]
         assert other.paused == [True, False]
         slow.channel.resume_reading()
         await until(lambda: slow.size_bytes == len(LARGE))
-        assert (slow.heard, writer.paused) == (LARGE, [True, False])
+        assert (slow.whole, writer.paused) == (LARGE, [True, False])
 
     pair.play(story)
 
@@ -142,7 +142,7 @@ def test_an_end_is_told_once_and_without_an_error_only_if_it_was_said(
         leaves.channel.close()
         stays.channel.abort()
         await asyncio.sleep(0)
-        assert (len(stays.lost), len(leaves.lost), stays.heard) == (1, 1, b"last words")
+        assert (len(stays.lost), len(leaves.lost), stays.whole) == (1, 1, b"last words")
         assert isinstance(stays.lost[0], kind)
         assert stays.channel.is_closing()
         assert leaves.channel.is_closing()
@@ -162,10 +162,10 @@ def test_all_that_was_written_before_the_end_is_told_before_it(pair: TrunkPair) 
         neighbour, its_end = await pair.open()
         its_end.channel.write(b"since")
         await until(lambda: bool(neighbour.size_bytes))
-        assert (reader.heard, reader.lost) == (b"", [])
+        assert (reader.whole, reader.lost) == (b"", [])
         reader.channel.resume_reading()
         await until(lambda: bool(reader.lost))
-        assert (reader.heard, reader.lost, writer.lost) == (LARGE, [None], [None])
+        assert (reader.whole, reader.lost, writer.lost) == (LARGE, [None], [None])
 
     pair.play(story)
 
@@ -179,7 +179,7 @@ def test_what_comes_after_a_close_is_told_nobody(pair: TrunkPair) -> None:
         theirs.channel.write(b"too late")
         theirs.channel.resume_reading()
         await until(lambda: bool(theirs.lost))
-        assert (theirs.heard, theirs.lost, ours.heard) == (LARGE, [None], b"")
+        assert (theirs.whole, theirs.lost, ours.whole) == (LARGE, [None], b"")
 
     pair.play(story)
 
@@ -317,13 +317,19 @@ def test_who_does_not_keep_to_the_frames_is_cut(pair: TrunkPair, said: bytes) ->
     pair.play(story)
 
 
+async def open_unread(pair: TrunkPair) -> tuple[Sealed, Listener]:
+    """Opens a channel by hand whose other end does not read."""
+    transport, listener = await open_sealed(*pair.address, PROTOCOL), Listener()
+    transport.set_protocol(listener)
+    transport.write(render(0, Kind.OPEN))
+    await until(lambda: bool(pair.ends))
+    pair.ends[0].channel.pause_reading()
+    return transport, listener
+
+
 def test_who_sends_more_than_was_granted_is_cut(pair: TrunkPair) -> None:
     async def story() -> None:
-        transport, listener = await open_sealed(*pair.address, PROTOCOL), Listener()
-        transport.set_protocol(listener)
-        transport.write(render(0, Kind.OPEN))
-        await until(lambda: bool(pair.ends))
-        pair.ends[0].channel.pause_reading()
+        transport, listener = await open_unread(pair)
         transport.write(render(0, Kind.DATA, bytes(32_768)) * (WINDOW_BYTES // 32_768 + 1))
         await until(lambda: bool(listener.lost) and not pair.here)
         assert pair.ends[0].lost
@@ -333,11 +339,7 @@ def test_who_sends_more_than_was_granted_is_cut(pair: TrunkPair) -> None:
 
 def test_what_comes_after_an_end_that_is_held_back_is_too_much(pair: TrunkPair) -> None:
     async def story() -> None:
-        transport, listener = await open_sealed(*pair.address, PROTOCOL), Listener()
-        transport.set_protocol(listener)
-        transport.write(render(0, Kind.OPEN))
-        await until(lambda: bool(pair.ends))
-        pair.ends[0].channel.pause_reading()
+        transport, listener = await open_unread(pair)
         transport.write(render(0, Kind.DATA, b"held") + render(0, Kind.END) + render(0, Kind.DATA, b"more"))
         await until(lambda: bool(listener.lost) and not pair.here)
 

@@ -30,7 +30,6 @@ class Trunks:
     """By address: the one over which new channels are opened, which is opened once for all who wait for it."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
         self._all: set[Trunk] = set()
         self._newest: dict[Address, Trunk] = {}
         self._is_closed = False
