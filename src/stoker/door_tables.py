@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from ipaddress import IPv4Address
 from typing import Any
 
 from stoker.errors import WrongUse
@@ -25,6 +26,16 @@ def parse_service(table: Mapping[str, Any], name: str, source: str) -> tuple[Wis
     )
 
 
+def _check_address(text: str, what: str) -> None:
+    try:
+        IPv4Address(text)
+    except ValueError as problem:
+        raise WrongUse(
+            f"{what} is `{text}`, which is no IPv4 address", why=str(problem),
+            next_step='say where the head is on the cable, such as "192.168.100.11"; `stoker plan` prints it',
+        ) from problem  # fmt: skip
+
+
 def check_boxes(wish: Wish, source: str) -> Wish:
     """Returns the wish; raises WrongUse where the boxes of a service could not serve one model together."""
     path = f"service.{wish.name}"
@@ -37,6 +48,8 @@ def check_boxes(wish: Wish, source: str) -> Wish:
                 next_step='name them, the head first: boxes = ["a", "b"]',
             )
         return wish
+    if wish.head_address is not None:
+        _check_address(wish.head_address, f"{source}: `{path}.head_address`")
     twice = next((name for name, count in Counter(wish.boxes).items() if count > 1 or not name.strip()), None)
     if len(wish.boxes) < LEAST_BOXES or twice is not None:
         raise WrongUse(

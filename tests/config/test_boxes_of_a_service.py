@@ -36,7 +36,7 @@ def test_a_service_that_says_nothing_is_of_one_box() -> None:
         ({"split": "tensor"}, "`service.coder.split` is for a model that boxes share"),
         ({"executor": "ray"}, "`service.coder.executor` is for a model that boxes share"),
         ({"head_address": "10.0.0.1"}, "`service.coder.head_address` is for a model that boxes share"),
-        ({"boxes": ["a", "b"], "head_address": "--headless"}, "head_address"),
+        ({"boxes": ["a", "b"], "head_address": "--headless"}, "`--headless`, which is no IPv4 address"),
         ({"boxes": ["a", "b"], "split": "halves"}, "`service.coder.split`"),
         ({"boxes": ["a", "b"], "executor": "mpi"}, "`service.coder.executor`"),
         ({"boxes": ["a", "b"], "engine": "command"}, 'has engine = "command"'),

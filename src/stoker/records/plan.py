@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from stoker.records.base import Record
-from stoker.records.ranks import Address, Part, Ray, Seat
+from stoker.records.ranks import Part, Ray, Seat
 from stoker.records.rule import Finding
 from stoker.records.speed import SpeedView
 
@@ -73,7 +73,7 @@ class Wish(Record, frozen=True):
     boxes: tuple[str, ...] = ()
     split: SplitKind = "auto"
     executor: Literal["mp", "ray"] = "mp"
-    head_address: Address | None = None
+    head_address: str | None = None
 
 
 class Way(Record, frozen=True):

@@ -13,7 +13,7 @@ from stoker.gateway.trunk.frames import BrokenTrunk
 from stoker.gateway.trunk.trunk import Trunk
 
 # In all. A door shows its key with its first request, but that is known only once its body has come, before which others
-# of a burst may have begun; each costs 30 us and 5 kB.
+# of a burst may have begun; each costs some 30 us.
 STRANGERS_CHANNELS = 512
 IDLE_LIMIT_S = 30.0  # a door closes one that it does not use long before
 
