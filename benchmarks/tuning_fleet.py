@@ -3,6 +3,8 @@
 A machine that others use too becomes faster and slower by a tenth within a minute, which a sweep of one way after another
 takes for a difference between them. Engines that rest take memory and no processor, so small ones may all be up at once;
 then each round asks every way within seconds, and what the machine does meanwhile falls out of the comparison by rounds.
+A way that is slower than the fastest beyond chance is asked no more, and all is over once it can be told, beyond chance,
+whether the choice is near enough to the best.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from benchmarks.tuning_page import NEAR
 from stoker.bench.composing import Composer, Order
 from stoker.bench.figures import figures_of
 from stoker.bench.lines import Lines
@@ -29,16 +32,21 @@ from stoker.flows.tunable import Tunable
 from stoker.flows.tune_trying import SILENCE_S, Asking
 from stoker.flows.up import follow
 from stoker.records import State, Way
+from stoker.tune.ratios import interval
 
 FIGURE = "total_decode_tps"
-FIRST_ROUNDS = 6  # of all ways; then those that are this far behind are asked no more, but for the choice
-FAR_BEHIND = 0.15
+FIRST_ROUNDS = 6  # of all ways; then those that are slower than the fastest beyond chance are asked no more
+LEAST_ROUNDS = 24  # before it may be told whether the choice is near enough
+LEVEL = 0.99  # of a comparison, as there are many of them
+
+
+Rates = Mapping[Way, Sequence[float]]
 
 
 class Sweep(NamedTuple):
     """What each way gave, round by round, as long as it was asked; and what that took."""
 
-    rates: Mapping[Way, Sequence[float]]
+    rates: Rates
     took_s: float
 
     @property
@@ -101,17 +109,37 @@ class Fleet:
             for one in asked.values():
                 one.rate(asking, -1)  # what is asked first is slow
             rates: dict[Way, list[float]] = {way: [] for way in asked}
+            still = list(asked)
             for number in range(rounds):
-                still = list(asked) if number < FIRST_ROUNDS else not_far_behind(rates, chosen)
                 for way in still[number % len(still) :] + still[: number % len(still)]:
                     rates[way].append(asked[way].rate(asking, number))
+                still = not_slower({way: rates[way] for way in still}, chosen)
+                if is_told({way: rates[way] for way in still}, chosen):
+                    break
         return Sweep(rates, self._start_s + time.monotonic() - began_s)
 
 
-def not_far_behind(rates: Mapping[Way, Sequence[float]], chosen: Way) -> list[Way]:
-    """Returns the ways that may still be the best, judged by the rounds that all had, and the choice."""
-    means = {way: mean(each[:FIRST_ROUNDS]) for way, each in rates.items()}
-    return [way for way, rate in means.items() if way == chosen or rate >= (1 - FAR_BEHIND) * max(means.values())]
+def not_slower(rates: Rates, chosen: Way) -> list[Way]:
+    """Returns the ways that may still be the best, and the choice; all of them have the same rounds."""
+    leader = max(rates, key=lambda way: mean(rates[way]))
+    if len(rates[leader]) < FIRST_ROUNDS:
+        return list(rates)
+    return [way for way in rates if way == chosen or against(rates, way, leader)[1] >= 1]
+
+
+def is_told(rates: Rates, chosen: Way) -> bool:
+    """Tells whether no way is faster than the choice by as much as matters, or one is; both beyond chance."""
+    if len(rates[chosen]) < LEAST_ROUNDS:
+        return False
+    found = [against(rates, way, chosen) for way in rates if way != chosen]
+    return all(high < 1 / (1 - NEAR) for _, high in found) or any(low > 1 / (1 - NEAR) for low, _ in found)
+
+
+def against(rates: Rates, way: Way, other: Way) -> tuple[float, float]:
+    """Returns between what bounds the one's rate lies by the other's, from the rounds that both had."""
+    logs = [math.log(one / two) for one, two in zip(rates[way], rates[other], strict=True)]
+    middle, half = interval(logs, LEVEL)
+    return (math.exp(middle - half), math.exp(middle + half)) if half is not None else (0.0, math.inf)
 
 
 def start(daemon: Daemon, tunable: Tunable, way: Way, name: str) -> str:

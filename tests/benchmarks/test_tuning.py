@@ -13,7 +13,7 @@ import msgspec
 import psutil
 import pytest
 from benchmarks.tuning import Case, cases_of, read_rows, share_cores
-from benchmarks.tuning_fleet import Sweep, not_far_behind
+from benchmarks.tuning_fleet import Sweep, is_told, not_slower
 from benchmarks.tuning_page import BY_HAND, Figure, Row, bands, differences, render
 
 from stoker.records import Band, Way
@@ -82,10 +82,36 @@ def test_how_far_it_is_behind_has_an_interval_by_the_rounds() -> None:
     assert (low, high) == pytest.approx((-0.005, 0.044), abs=2e-3)
 
 
-def test_what_is_far_behind_after_the_first_rounds_is_asked_no_more_but_for_the_choice() -> None:
-    off, near, far, chosen = Way("off"), Way("draft", 1), Way("draft", 8), Way("ngram")
-    rates = {off: [100.0] * 6, near: [90.0] * 6, far: [60.0] * 6, chosen: [50.0] * 6}
-    assert not_far_behind(rates, chosen) == [off, near, chosen]
+def swept(off: float, near: float, noise: float, rounds: int) -> dict[Way, list[float]]:
+    """Returns rates of two ways, of which the second's differ from round to round by so much."""
+    return {
+        Way("off"): [off] * rounds,
+        Way("draft", 1): [near * (1 + (noise if number % 2 else -noise)) for number in range(rounds)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("near", "noise", "rounds", "stays"),
+    [(90.0, 0.3, 6, True), (90.0, 0.02, 5, True), (90.0, 0.02, 6, False), (130.0, 0.02, 6, True)],
+    ids=["it may be chance", "too few rounds", "beyond chance", "it is the fastest"],
+)
+def test_what_is_slower_beyond_chance_is_asked_no_more(near: float, noise: float, rounds: int, stays: bool) -> None:
+    rates = swept(100.0, near, noise, rounds)
+    assert (Way("draft", 1) in not_slower(rates, Way("off"))) is stays
+    assert Way("off") in not_slower(rates, Way("off")), "the choice always stays"
+
+
+@pytest.mark.parametrize(
+    ("near", "noise", "rounds", "told"),
+    [(101.0, 0.3, 24, False), (101.0, 0.01, 23, False), (101.0, 0.01, 24, True), (110.0, 0.3, 24, False), (110.0, 0.01, 24, True)],
+    ids=["may be far ahead", "too few rounds", "surely not far ahead", "may be near", "surely far ahead"],
+)
+def test_a_sweep_is_over_once_it_is_told_whether_the_choice_is_near(near: float, noise: float, rounds: int, told: bool) -> None:
+    assert is_told(swept(100.0, near, noise, rounds), Way("off")) is told
+
+
+def test_the_best_is_one_of_those_that_were_asked_to_the_end() -> None:
+    off, near, chosen = Way("off"), Way("draft", 1), Way("ngram")
     swept = Sweep({off: [100.0] * 7, near: [130.0] * 6, chosen: [50.0] * 7}, 1.0)
     assert (swept.best, swept.turns(chosen)) == (off, ((50.0, 100.0),) * 7)
     assert swept.turns(off) == ()

@@ -50,7 +50,7 @@ def rate_of(sighting: Sighting) -> float:
 def compare(a: Sighting, b: Sighting) -> Ratio:
     """Returns a's rate by b's, repeat by repeat; less sure by what a start adds, where both were started several times."""
     pairs = list(zip(logs_of(a), logs_of(b), strict=False))
-    middle, half = _interval([one - other for one, other in pairs], LEVEL)
+    middle, half = interval([one - other for one, other in pairs], LEVEL)
     if half is None:
         return Ratio(math.exp(middle), None, None)
     half = math.hypot(half, _start_half(a.start_logs, b.start_logs))
@@ -88,13 +88,14 @@ def _start_half(a: Sequence[float], b: Sequence[float]) -> float:
 
 def band_of(sighting: Sighting) -> Band:
     """Returns the rate with the interval that should hold it four times in five."""
-    middle, half = _interval(logs_of(sighting), EIGHTY)
+    middle, half = interval(logs_of(sighting), EIGHTY)
     if half is None:
         return Band(math.exp(middle), None, None)
     return Band(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
-def _interval(logs: Sequence[float], level: float) -> tuple[float, float | None]:
+def interval(logs: Sequence[float], level: float) -> tuple[float, float | None]:
+    """Returns the mean, and half of the interval that holds it with this probability; None for that with fewer than three."""
     count = len(logs)
     middle = sum(logs) / count
     if count < 3:
