@@ -184,6 +184,7 @@ def test_what_a_filter_refuses_is_noted_and_never_reaches_the_engine() -> None:
 
 ROLE = b'data: {"id":"x","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n'
 PAUSE_S = 0.1
+NEARLY = 0.9  # two clocks are at work: a pause has been seen to be 8 us too short
 
 
 def paused(before: bytes, after: bytes) -> Answer:
@@ -200,10 +201,10 @@ def paused(before: bytes, after: bytes) -> Answer:
 
 def test_the_time_to_the_first_token_is_not_that_to_the_role() -> None:
     late, _ = noted(paused(ROLE, CHUNK % b"hello" + COUNTED + DONE))
-    assert late.ttft_s is not None and round(late.ttft_s, 6) >= PAUSE_S
+    assert late.ttft_s is not None and late.ttft_s > NEARLY * PAUSE_S
     soon, _ = noted(paused(ROLE + CHUNK % b"hello", COUNTED + DONE))
     assert soon.ttft_s is not None and soon.ttft_s < late.duration_s
-    assert soon.ttft_s < PAUSE_S <= soon.duration_s
+    assert soon.ttft_s < NEARLY * PAUSE_S < soon.duration_s
 
 
 @pytest.mark.parametrize("status", [400, 404, 429, 500, 503])
