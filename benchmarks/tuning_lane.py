@@ -51,12 +51,14 @@ def compare(options: argparse.Namespace, talk: Callable[[Asking], Talk]) -> Iter
     only = ("draft",) if options.engine == "vLLM" else ()
     table = VLLM.format(folder=MODELS, python=options.vllm) if options.engine == "vLLM" else LLAMACPP
     paths = find_paths()
-    paths.config.write_text(f"[gateway]\nport = 0\n[service.coder]\n{table}")
+    written = f"[gateway]\nport = 0\n[service.coder]\n{table}"
+    paths.config.write_text(written)
     daemon = ensure_daemon(paths)
     fleet = None
     for content, seed in options.cases:
         asking = Asking(contents=(content,), seed=seed, measure_s=options.measure, prompt_tokens=128, new_tokens=256,
                         budget_s=3600.0, fresh=True, only=only)  # fmt: skip
+        paths.config.write_text(written)  # a tuning before this one wrote its choice there
         view = tune(paths, read_config(paths.config), "coder", asking, talk(asking))
         if view.chosen is None:
             raise SystemExit(f"{options.engine} {content} {seed}: nothing was chosen: {view.why}")

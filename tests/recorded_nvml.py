@@ -83,6 +83,9 @@ class RecordedNvml:
     def nvmlDeviceGetName(self, device: int) -> str:  # noqa: N802
         return self.said(device, "product_name")
 
+    def nvmlDeviceGetUUID(self, device: int) -> str:  # noqa: N802
+        return self.devices[device].findtext("uuid", "")
+
     def nvmlDeviceGetCudaComputeCapability(self, device: int) -> tuple[int, int]:  # noqa: N802
         major, minor = self.capabilities[device].split(".")
         return int(major), int(minor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from xml.etree import ElementTree
 
 import pynvml
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from recorded_nvml import MIB, Process, RecordedNvml, recorded_nvml
 from stoker.facts.machine.clocks import REASONS, busy_clock_mhz, name_reasons
 from stoker.facts.machine.cuda import read_cuda_memory
-from stoker.facts.machine.nvidia import Nvidia, read_gpu_processes, read_nvidia
+from stoker.facts.machine.nvidia import Nvidia, read_gpu_processes, read_nvidia, watching_card, watching_gpus
 from stoker.records import Gpu, GpuProcess
 
 AT_REST = {"<gpu_util>94 %": "<gpu_util>3 %"}
@@ -36,6 +37,34 @@ def test_what_an_h200s_driver_says_is_read_in_bytes_and_watts() -> None:
         ),
     )  # fmt: skip
     assert found.unified_memory is False
+
+
+@pytest.mark.parametrize(
+    ("visible", "names"),
+    [
+        (None, ["NVIDIA H200", "NVIDIA GB10"]), ("1", ["NVIDIA GB10"]), ("1,0", ["NVIDIA GB10", "NVIDIA H200"]),
+        ("GPU-of-gb10", ["NVIDIA GB10"]), ("MIG-of-something", ["NVIDIA H200", "NVIDIA GB10"]), ("", ["NVIDIA H200", "NVIDIA GB10"]),
+    ],
+)  # fmt: skip
+def test_gpus_that_no_engine_of_ours_sees_are_left_out(
+    visible: str | None, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, other = recorded_nvml("h200"), recorded_nvml("gb10-128gb")
+    [gpu] = other.devices
+    for uuid in gpu.findall("uuid"):
+        gpu.remove(uuid)
+    ElementTree.SubElement(gpu, "uuid").text = "GPU-of-gb10"
+    both.devices.append(gpu)
+    both.capabilities += other.capabilities
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert [one.name for one in read_nvidia(both).gpus] == names
+    with watching_gpus(both) as look:
+        assert [one.name for one in look()] == names
+    with watching_card(both) as card:
+        assert (card() is None) == (names[0] == "NVIDIA GB10"), "a GB10 has no memory of its own"
+    assert {one.gpu for one in read_gpu_processes(both)} <= {0, 1}
 
 
 def test_a_card_with_a_lowered_power_limit_shows_both_limits_and_why_it_is_slow() -> None:

@@ -7,7 +7,8 @@ with an error of its own, and a GB10's driver does so for memory and power limit
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ from stoker.records import CardMemory, Gpu, GpuProcess
 # NVML's own numbers, which nvml.h fixes: NVML_CLOCK_SM and NVML_TEMPERATURE_GPU.
 SM = 1
 CHIP = 0
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Nvidia(NamedTuple):
@@ -36,7 +38,7 @@ def read_nvidia(nvml: Any = None) -> Nvidia:
     with _asking(nvml) as driver:
         if driver is None:
             return Nvidia()
-        devices = [_ask(driver.nvmlDeviceGetHandleByIndex, index) for index in range(_ask(driver.nvmlDeviceGetCount) or 0)]
+        devices = [_device(driver, index) for index in _visible(driver)]
         cuda = _ask(driver.nvmlSystemGetCudaDriverVersion_v2)
         return Nvidia(
             tuple(_read_gpu(driver, device) for device in devices),
@@ -50,14 +52,13 @@ def read_nvidia(nvml: Any = None) -> Nvidia:
 def watching_gpus(nvml: Any = None) -> Iterator[Callable[[], tuple[Gpu, ...]]]:
     """Gives a function that reads the GPUs again and again; the library stays open, since opening takes longest."""
     with _asking(nvml) as driver:
-        count = (_ask(driver.nvmlDeviceGetCount) or 0) if driver else 0
-        devices = [_ask(driver.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
+        devices = [_device(driver, index) for index in _visible(driver)]
         yield lambda: tuple(_read_gpu(driver, device) for device in devices)
 
 
 @contextlib.contextmanager
 def watching_card(nvml: Any = None) -> Iterator[Callable[[], CardMemory | None]]:
-    """Gives a function that reads the first GPU's own memory again and again; None where it has none or does not tell."""
+    """Gives a function that reads the first visible GPU's own memory again and again; None where it has none or does not tell."""
     with _asking(nvml) as driver:
         yield lambda: _read_card(driver) if driver else None
 
@@ -65,8 +66,7 @@ def watching_card(nvml: Any = None) -> Iterator[Callable[[], CardMemory | None]]
 def read_gpu_processes(nvml: Any = None) -> tuple[GpuProcess, ...]:
     """Returns the processes that compute on a GPU, those that hold most first."""
     with _asking(nvml) as driver:
-        count = (_ask(driver.nvmlDeviceGetCount) or 0) if driver else 0
-        found = [process for index in range(count) for process in _read_processes(driver, index)]
+        found = [process for index in _visible(driver) for process in _read_processes(driver, index)]
     return tuple(sorted(found, key=lambda process: -(process.used_bytes or 0)))
 
 
@@ -92,6 +92,23 @@ def _error() -> type[Exception]:
 
     error: type[Exception] = pynvml.NVMLError
     return error
+
+
+def _visible(nvml: Any) -> Sequence[int]:
+    """Returns which GPUs the engines see that we start: `CUDA_VISIBLE_DEVICES`, which they inherit, leaves others out.
+
+    Numbers and UUIDs are understood; of other words (parts of a GPU) nothing is known, and all are taken.
+    """
+    every = range((_ask(nvml.nvmlDeviceGetCount) or 0) if nvml else 0)
+    words = [word.strip() for word in os.environ.get(VISIBLE, "").split(",") if word.strip()]
+    numbers = {str(index): index for index in every}
+    uuids = {_ask(nvml.nvmlDeviceGetUUID, _device(nvml, index)): index for index in every} if words else {}
+    found = [numbers[word] if word in numbers else uuids.get(word) for word in words]
+    return [index for index in found if index is not None] or every
+
+
+def _device(nvml: Any, index: int) -> Any:
+    return _ask(nvml.nvmlDeviceGetHandleByIndex, index)
 
 
 def _ask(question: Callable[..., Any], *words: Any) -> Any:
@@ -145,11 +162,12 @@ def _read_gpu(nvml: Any, device: Any) -> Gpu:
 
 
 def _read_card(nvml: Any) -> CardMemory | None:
-    device = _ask(nvml.nvmlDeviceGetHandleByIndex, 0)
+    index = next(iter(_visible(nvml)), 0)
+    device = _device(nvml, index)
     memory = _ask(nvml.nvmlDeviceGetMemoryInfo, device) if device is not None else None
     if memory is None:
         return None
-    listed = sorted(_read_processes(nvml, 0), key=lambda process: -(process.used_bytes or 0))
+    listed = sorted(_read_processes(nvml, index), key=lambda process: -(process.used_bytes or 0))
     processes = (one if is_running(one.pid) else msgspec.structs.replace(one, name=None) for one in listed)
     name = _ask(nvml.nvmlDeviceGetName, device) or "NVIDIA GPU"
     return CardMemory(name, memory.total, memory.total - memory.used, tuple(processes))
@@ -160,6 +178,6 @@ def _watts(milliwatts: int | None) -> float | None:
 
 
 def _read_processes(nvml: Any, index: int) -> list[GpuProcess]:
-    device = _ask(nvml.nvmlDeviceGetHandleByIndex, index)
+    device = _device(nvml, index)
     running = _ask(nvml.nvmlDeviceGetComputeRunningProcesses, device) if device is not None else None
     return [GpuProcess(index, one.pid, read_process_name(one.pid), one.usedGpuMemory) for one in running or ()]
