@@ -5,7 +5,7 @@ BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
 
-.PHONY: up test test-engines test-gpu test-clients test-faults check lint types layers docs docs-check bench bench-gateway bench-accuracy bench-tuning soak clean
+.PHONY: up test test-engines test-gpu test-clients test-faults check lint types layers docs docs-check bench bench-gpu bench-gateway bench-accuracy bench-tuning soak clean
 
 up: $(VENV)/.run
 	@$(BIN)/stoker up
@@ -25,16 +25,18 @@ test-engines: $(VENV)/.dev
 	[ -x "$$peers/litellm" ] && litellm="$$peers/litellm" || litellm=; \
 	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest $(ENGINES) --durations=0 --durations-min=5 $(AGAIN)
 
-# Real SGLang and vLLM on a GPU, from folders into which they were unpacked (SGLANG, VLLM); by hand, twenty minutes. GPU_PYTHON is
-# the Python whose torch sees the GPU, and runs the tests too where it has their packages (TEST_PYTHON). Results, logs and the
-# page come to build/gpu.
+# Real SGLang and vLLM on a GPU, from folders into which they were unpacked (SGLANG, VLLM), by hand: fifteen minutes, each engine on
+# a card of its own where there are two; bench-gpu has what is measured for longer. GPU_PYTHON is the Python whose torch sees the
+# GPU, and runs the tests too where it has their packages (TEST_PYTHON). Results, logs and the page come to build/gpu.
 GPU_PYTHON ?= python3
 TEST_PYTHON ?= $(BIN)/python
 GPU_TESTS ?= tests/with_gpu
-test-gpu:
+GPU_PARTS ?=
+bench-gpu: GPU_PARTS = --long
+test-gpu bench-gpu:
 	@[ "$(TEST_PYTHON)" != "$(BIN)/python" ] || $(MAKE) $(VENV)/.dev
-	STOKER_SGLANG_SITE="$(SGLANG)" STOKER_VLLM_SITE="$(VLLM)" STOKER_GPU_PYTHON="$(GPU_PYTHON)" STOKER_GPU_OUT=build/gpu \
-	    $(TEST_PYTHON) -m pytest $(GPU_TESTS) --durations=0 --durations-min=5 $(AGAIN); failed=$$?; \
+	@STOKER_SGLANG_SITE="$(SGLANG)" STOKER_VLLM_SITE="$(VLLM)" STOKER_GPU_PYTHON="$(GPU_PYTHON)" \
+	    $(TEST_PYTHON) tools/gpu_tests.py $(GPU_PARTS) $(GPU_TESTS) $(AGAIN); failed=$$?; \
 	$(TEST_PYTHON) -m benchmarks.gpu_page build/gpu; exit $$failed
 
 # Large clients: LiteLLM, npm's openai, MCP's inspector, Schemathesis, what `export` writes by Ray's models and Kubernetes'

@@ -14,7 +14,10 @@ from stoker.records import State
 
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
 NARROW = 128
-pytestmark = pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)")
+pytestmark = [
+    pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
+    pytest.mark.xdist_group("bad input"),
+]
 
 
 def write_narrow_head(folder: Path, kind: str) -> Path:
@@ -40,7 +43,7 @@ def write_narrow_head(folder: Path, kind: str) -> Path:
 @pytest.fixture(params=ENGINES, ids=[one.name for one in ENGINES])
 def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
     """A Stoker with services that cannot work."""
-    engine: Engine = request.param
+    engine: Engine = request.param.beside_others
     folder = tmp_path_factory.mktemp("bad")
     narrow = {kind: write_narrow_head(folder / kind, kind) for kind in ("eagle", "eagle3")}
     tables = [engine.table(f"narrow-{kind}", f'speculation = "{kind}"\ndraft = "{path}"') for kind, path in narrow.items()]

@@ -24,7 +24,10 @@ ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
 STREAMS, NEW_TOKENS, RUNS = 256, 512, 2
 HALF, LONG_TOKENS, TURNS = STREAMS // 2, 1536, 3
 ORDER = ("through", "direct", "direct", "through", "through", "direct")  # what drifts meets both alike
-pytestmark = pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)")
+pytestmark = [
+    pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
+    pytest.mark.long,
+]
 
 
 @pytest.fixture(scope="module", params=ENGINES, ids=[one.name for one in ENGINES])

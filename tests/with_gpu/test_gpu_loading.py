@@ -32,7 +32,10 @@ FLAGS = {
 }  # fmt: skip
 READ_AHEAD = "read_ahead_bytes = 2147483648"
 CASES = [(name, kind) for name in ENGINES for kind in os.environ.get("STOKER_GPU_LOAD_KINDS", "").split() or KINDS[name]]
-pytestmark = pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)")
+pytestmark = [
+    pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
+    pytest.mark.long,
+]
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

@@ -1,21 +1,13 @@
-"""The real SGLang on a GPU: plain and with every way to draft, killed while it loads and while it answers."""
+"""The real SGLang on a GPU: plain and with every way to draft."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 
-import openai
 import pytest
 
 from gpu_drafts import check_measured_as_counted, check_same_words
-from gpu_home import CHAT, MODELS, PYTHON, SGLANG, GpuHome, Said, card_used_bytes, family, kept
-from home import wait_for
-from stoker.records import GIB, MIB, State
+from gpu_home import MODELS, SGLANG, GpuHome, Said, kept
 from verdicts_seen import verdicts_of
 
 EAGLE, EAGLE3 = (f'speculation = "{kind}"\ndraft = "{MODELS}/hf-{kind}"\n' for kind in ("eagle", "eagle3"))
@@ -27,15 +19,18 @@ DRAFTS = {
     "eagle3": f"{EAGLE3}draft_tokens = 4",
     "eagle3-tree": f"{EAGLE3}draft_steps = 4\ndraft_topk = 4\ndraft_tokens = 12",
 }
-SLACK_BYTES = 512 * MIB
+GROUPS = {"eagle": "trees", "eagle-tree": "trees", "eagle3": "heads", "eagle3-tree": "heads"}
+# Those of one word run one after the other in one process, and others beside them.
+WAYS = [pytest.param(way, marks=pytest.mark.xdist_group(GROUPS.get(way, "sglang"))) for way in DRAFTS]
 pytestmark = pytest.mark.elsewhere(SGLANG.is_here, "an unpacked SGLang (STOKER_SGLANG_SITE)")
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
     """A Stoker with a service for each way to draft, one of which runs at a time."""
-    tables = [SGLANG.table(name, f'{more}\ngroup = "one"') for name, more in {"plain": "", **DRAFTS}.items()]
-    with kept(GpuHome(tmp_path_factory.mktemp("sglang"), SGLANG, "".join(tables))) as home:
+    engine = SGLANG.beside_others
+    tables = [engine.table(name, f'{more}\ngroup = "one"') for name, more in {"plain": "", **DRAFTS}.items()]
+    with kept(GpuHome(tmp_path_factory.mktemp("sglang"), engine, "".join(tables))) as home:
         yield home
 
 
@@ -46,6 +41,7 @@ def plain(home: GpuHome) -> list[Said]:
     return home.say_greedily("plain", with_gaps=True)
 
 
+@pytest.mark.xdist_group("sglang")
 def test_its_start_is_told_in_stages_and_it_is_verified(home: GpuHome, plain: list[Said]) -> None:
     assert len(plain) == 200
     assert {"import", "weights", "graphs"} <= set(home.stages("plain"))
@@ -55,38 +51,13 @@ def test_its_start_is_told_in_stages_and_it_is_verified(home: GpuHome, plain: li
     home.note("plain", "plain", **{one.name: one.median for one in run.cells[0].figures})
 
 
+@pytest.mark.xdist_group("sglang")
 def test_the_model_alone_says_the_same_again(home: GpuHome, plain: list[Said]) -> None:
     home.json("up", "plain")
     check_same_words(home, "plain", plain)
 
 
-def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_both_memories_are_waited_for(
-    home: GpuHome, plain: list[Said]
-) -> None:
-    home.json("up", "plain")
-    leader, held_bytes = home.service("plain").pid, card_used_bytes()
-    assert leader is not None and held_bytes > GIB
-    with openai.OpenAI(base_url=f"{home.daemon.url}/v1", api_key=home.daemon.key, max_retries=0) as client:
-        stream = client.chat.completions.create(
-            model="plain", messages=CHAT, stream=True, max_tokens=1800, extra_body={"ignore_eos": True}
-        )
-        next(iter(stream))
-        os.kill(leader, signal.SIGKILL)
-        killed_s = time.monotonic()
-        with pytest.raises(openai.APIError, match="The engine of plain broke the connection"):
-            list(stream)
-    wait_for("the card's memory", lambda: card_used_bytes() < held_bytes - GIB)
-    back_s = time.monotonic() - killed_s
-    home.await_state("plain", State.BACKOFF)
-    settled_s = time.monotonic() - killed_s
-    home.note("memory back", "plain", card_back_s=round(back_s, 2), settled_s=round(settled_s, 2))
-    assert family(leader) == set()
-    again = home.await_state("plain", State.READY)
-    assert again.pid is not None
-    home.leaders.add(again.pid)
-
-
-@pytest.mark.parametrize("way", DRAFTS)
+@pytest.mark.parametrize("way", WAYS)
 def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
     home: GpuHome, plain: list[Said], way: str
 ) -> None:
@@ -97,45 +68,3 @@ def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
         check_same_words(home, way, plain)
     finally:
         home.run("down", way)
-
-
-def test_one_killed_while_it_loads_has_failed_and_the_next_start_is_well(home: GpuHome) -> None:
-    home.run("down")
-    rest_bytes = card_used_bytes()
-    with subprocess.Popen([sys.executable, "-m", "stoker", "up", "plain"], env=home.environment) as starting:
-        wait_for("the daemon", lambda: home.daemon_answers)
-        view = home.await_state("plain", State.LOADING)
-        assert view.pid is not None
-        wait_for("memory on the card", lambda: card_used_bytes() > rest_bytes + SLACK_BYTES, limit_s=120.0)
-        os.kill(view.pid, signal.SIGKILL)
-        assert starting.wait(home.limit_s) != 0
-    assert home.service("plain").state is State.FAILED
-    assert card_used_bytes() < rest_bytes + SLACK_BYTES
-    home.bring_up("plain")
-
-
-HOLDER = """
-import sys, torch
-free, _ = torch.cuda.mem_get_info()
-held = torch.empty(free - (1 << 30), dtype=torch.uint8, device="cuda")
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_card_that_another_program_holds_is_waited_for_and_the_program_is_named(home: GpuHome) -> None:
-    home.run("down")
-    holder = subprocess.Popen([PYTHON, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert holder.stdout is not None and holder.stdin is not None
-    assert holder.stdout.readline() == "held\n"
-    with subprocess.Popen([sys.executable, "-m", "stoker", "up", "plain"], env=home.environment) as starting:
-        wait_for("the daemon", lambda: home.daemon_answers)
-        waiting = home.await_state("plain", State.WAITING_FOR_MEMORY)
-        home.note("held", "plain", why=waiting.why, awaits=waiting.awaits)
-        assert starting.poll() is None
-        holder.stdin.close()
-        holder.wait(60)
-        assert starting.wait(home.limit_s) == 0
-    view = home.service("plain")
-    assert view.state is State.READY and view.pid is not None
-    home.leaders.add(view.pid)

@@ -1,4 +1,4 @@
-"""Tuning real engines on a GPU beside trying every length of a chain: the choice is as good, with fewer starts."""
+"""Tuning real engines on a GPU, and beside it trying every length of a chain: the choice is as good, with fewer starts."""
 
 from __future__ import annotations
 
@@ -59,17 +59,32 @@ def sweep(home: GpuHome, trier: Trier, ways: tuple[Way, ...]) -> dict[Way, float
     return found
 
 
-def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(
-    home: GpuHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home.bring_up("coder")
+def tune(home: GpuHome) -> tuple[Way, dict[str, float]]:
+    """Returns what tuning chose, with half of the starts, and the rates that it measured."""
     home.limit_s = 1200.0
-    trier, tunable = make_trier(home, monkeypatch)  # by the file as it is now: a choice without a head leaves the head out
     view = home.json("tune", "coder", *WORDS)
     ways = [(one["way"], one["tried"], (one["measured"] or {}).get("tok_s"), one["predicted"]) for one in view["ways"]]
     home.note("tune", "coder", chosen=view["chosen"], starts=view["starts"], sweep=view["sweep_starts"], ways=ways)
     assert 2 * view["starts"] <= view["sweep_starts"]
-    chosen = Way(**view["chosen"])
+    return Way(**view["chosen"]), {Way(**way).name: tok_s for way, _, tok_s, _ in ways if tok_s is not None}
+
+
+@pytest.mark.alone
+def test_tuning_finds_a_length_that_is_faster_than_none(home: GpuHome) -> None:
+    home.bring_up("coder")
+    chosen, rates = tune(home)
+    assert rates[chosen.name] > rates["off"]
+    wish = read_config(home.paths.config).services["coder"]
+    assert (wish.speculation, wish.draft_tokens) == (HEAD, chosen.draft_tokens)
+
+
+@pytest.mark.long
+def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(
+    home: GpuHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.bring_up("coder")
+    trier, tunable = make_trier(home, monkeypatch)  # by the file as it is now: a choice without a head leaves the head out
+    chosen, _ = tune(home)
     swept = sweep(home, trier, tuple(way for family in tunable.families for way in family.ways))
     best = max(swept, key=swept.__getitem__)
     is_near = swept[chosen] >= (1 - NEAR) * swept[best]

@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
     pytest.mark.elsewhere(len(read_nvidia().gpus) > 1, "two GPUs"),
     IN_NAMESPACES,
+    pytest.mark.long,
 ]
 
 

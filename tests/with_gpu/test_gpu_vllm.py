@@ -21,6 +21,9 @@ DRAFTS = {
     "eagle": f'speculation = "eagle"\ndraft = "{MODELS}/hf-eagle"\ndraft_tokens = 4',
     "eagle3": f'speculation = "eagle3"\ndraft = "{MODELS}/hf-eagle3"\ndraft_tokens = 4',
 }
+# Those of one word run one after the other in one process, and others beside them.
+GROUPS = {"eagle": "heads", "eagle3": "heads"}
+WAYS = [pytest.param(way, marks=pytest.mark.xdist_group(GROUPS.get(way, "vllm"))) for way in DRAFTS]
 PARSERS = ', enable-auto-tool-choice = true, tool-call-parser = "hermes", reasoning-parser = "deepseek_v3"'
 pytestmark = pytest.mark.elsewhere(VLLM.is_here, "an unpacked vLLM for a GPU (STOKER_VLLM_SITE)")
 
@@ -41,6 +44,7 @@ def plain(home: GpuHome) -> list[Said]:
     return home.say_greedily("plain", with_gaps=True)
 
 
+@pytest.mark.xdist_group("vllm")
 def test_it_is_proved_verified_and_stopped(home: GpuHome, plain: list[Said]) -> None:
     assert len(plain) == 200
     report = home.json("verify", "plain", "--probe", "answers", "--probe", "identity", "--probe", "streaming")
@@ -49,8 +53,9 @@ def test_it_is_proved_verified_and_stopped(home: GpuHome, plain: list[Said]) -> 
     home.note("plain", "plain", **{one.name: one.median for one in run.cells[0].figures})
 
 
-def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_it_comes_back(home: GpuHome, plain: list[Said]) -> None:
-    home.json("up", "plain")
+@pytest.mark.xdist_group("killed")
+def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_it_comes_back(home: GpuHome) -> None:
+    home.bring_up("plain")
     leader = home.service("plain").pid
     assert leader is not None
     with openai.OpenAI(base_url=f"{home.daemon.url}/v1", api_key=home.daemon.key, max_retries=0) as client:
@@ -69,9 +74,8 @@ def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_it_comes_bac
     assert family(leader) == set()
 
 
-def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_start(
-    home: GpuHome, plain: list[Said]
-) -> None:
+@pytest.mark.xdist_group("killed")
+def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_start(home: GpuHome) -> None:
     home.json("up", "plain")
     leader = home.service("plain").pid
     assert leader is not None
@@ -84,7 +88,7 @@ def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_st
     assert family(leader) == set()
 
 
-@pytest.mark.parametrize("way", DRAFTS)
+@pytest.mark.parametrize("way", WAYS)
 def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
     home: GpuHome, plain: list[Said], way: str
 ) -> None:
@@ -97,6 +101,7 @@ def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
         home.run("down", way)
 
 
+@pytest.mark.xdist_group("killed")
 def test_tools_are_called_where_a_parser_is_given(home: GpuHome) -> None:
     home.run("down")
     home.bring_up("parsing")
