@@ -4,7 +4,7 @@
 
 An engine of the demo model takes a fraction of a card and waits most of its start for imports and compilers, so several
 start at once. Each engine gets a card of its own where there are several. --long runs what is measured for long instead:
-tuning beside a sweep, the gateway at a GPU's speed, the loading of large files. Each part's output goes to a file of its own.
+tuning beside a sweep, the gateway at a GPU's speed, the loading of large files. Each part's output goes to its own file.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def run_part(engine: str, part: Part, environment: dict[str, str], words: list[s
     argv = [sys.executable, "-m", "pytest", *part.words, "--durations=0", "--durations-min=5", *words]
     with log.open("wb") as file:
         code = subprocess.run(argv, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT).returncode
-    lines = log.read_text(errors="replace").splitlines()
-    print(f"{engine}, {part.name}: {time.monotonic() - began_s:.0f} s, {lines[-1].strip('= ') if lines else ''} ({log})", flush=True)
+    lines = log.read_text(errors="replace").splitlines() or [""]
+    print(f"{engine}, {part.name}: {time.monotonic() - began_s:.0f} s, {lines[-1].strip('= ')} ({log})", flush=True)
     is_well = code in (0, NOTHING_TO_RUN)
     if not is_well:
         print("\n".join(lines[-SHOWN_LINES:]), flush=True)
@@ -75,7 +75,8 @@ def run_part(engine: str, part: Part, environment: dict[str, str], words: list[s
 
 def run_engine(engine: str, parts: tuple[Part, ...], environment: dict[str, str], words: list[str]) -> bool:
     """Runs all parts of one engine's tests, also those behind one that failed."""
-    return all([run_part(engine, part, environment, words) for part in parts])
+    ended = [run_part(engine, part, environment, words) for part in parts]
+    return all(ended)
 
 
 def main() -> None:
@@ -96,7 +97,7 @@ def main() -> None:
             pool.submit(run_engine, engine, parts, environment_of(engine, cards[place % len(cards)], os.environ, out), tests)
             for place, engine in enumerate(engines)
         ]
-    raise SystemExit(0 if all([job.result() for job in jobs]) else 1)
+    raise SystemExit(0 if all(job.result() for job in jobs) else 1)
 
 
 if __name__ == "__main__":

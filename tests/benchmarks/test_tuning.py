@@ -103,10 +103,15 @@ def test_what_is_slower_beyond_chance_is_asked_no_more(near: float, noise: float
 
 @pytest.mark.parametrize(
     ("near", "noise", "rounds", "told"),
-    [(101.0, 0.3, 24, False), (101.0, 0.01, 23, False), (101.0, 0.01, 24, True), (110.0, 0.3, 24, False), (110.0, 0.01, 24, True)],
+    [
+        (101.0, 0.3, 24, False), (101.0, 0.01, 23, False), (101.0, 0.01, 24, True),
+        (110.0, 0.3, 24, False), (110.0, 0.01, 24, True),
+    ],
     ids=["may be far ahead", "too few rounds", "surely not far ahead", "may be near", "surely far ahead"],
-)
-def test_a_sweep_is_over_once_it_is_told_whether_the_choice_is_near(near: float, noise: float, rounds: int, told: bool) -> None:
+)  # fmt: skip
+def test_a_sweep_is_over_once_it_tells_whether_the_choice_is_near(
+    near: float, noise: float, rounds: int, told: bool
+) -> None:
     assert is_told(swept(100.0, near, noise, rounds), Way("off")) is told
 
 

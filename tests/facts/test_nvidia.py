@@ -43,7 +43,8 @@ def test_what_an_h200s_driver_says_is_read_in_bytes_and_watts() -> None:
     ("visible", "names"),
     [
         (None, ["NVIDIA H200", "NVIDIA GB10"]), ("1", ["NVIDIA GB10"]), ("1,0", ["NVIDIA GB10", "NVIDIA H200"]),
-        ("GPU-of-gb10", ["NVIDIA GB10"]), ("MIG-of-something", ["NVIDIA H200", "NVIDIA GB10"]), ("", ["NVIDIA H200", "NVIDIA GB10"]),
+        ("GPU-of-gb10", ["NVIDIA GB10"]), ("MIG-of-something", ["NVIDIA H200", "NVIDIA GB10"]),
+        ("", ["NVIDIA H200", "NVIDIA GB10"]),
     ],
 )  # fmt: skip
 def test_gpus_that_no_engine_of_ours_sees_are_left_out(

@@ -95,7 +95,7 @@ def band_of(sighting: Sighting) -> Band:
 
 
 def interval(logs: Sequence[float], level: float) -> tuple[float, float | None]:
-    """Returns the mean, and half of the interval that holds it with this probability; None for that with fewer than three."""
+    """Returns the mean, and half the interval that holds it with this probability: None from fewer than three."""
     count = len(logs)
     middle = sum(logs) / count
     if count < 3:

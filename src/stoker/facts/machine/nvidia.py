@@ -58,7 +58,7 @@ def watching_gpus(nvml: Any = None) -> Iterator[Callable[[], tuple[Gpu, ...]]]:
 
 @contextlib.contextmanager
 def watching_card(nvml: Any = None) -> Iterator[Callable[[], CardMemory | None]]:
-    """Gives a function that reads the first visible GPU's own memory again and again; None where it has none or does not tell."""
+    """Gives a function that reads the first visible GPU's own memory again and again; None where it does not tell of any."""
     with _asking(nvml) as driver:
         yield lambda: _read_card(driver) if driver else None
 
