@@ -67,7 +67,7 @@ class Engine(NamedTuple):
         """
         if self.name != "sglang":
             return self
-        return self._replace(more="memory_share = 0.9\nclaim_gib = 4", flags=f"{self.flags}, max-total-tokens = 65536")
+        return self._replace(more="memory_share = 0.9", flags=f"{self.flags}, max-total-tokens = 65536")
 
     def table(self, service: str, more: str = "", flags: str = "", model: Path = MODELS / "hf") -> str:
         """Returns the table of a service."""

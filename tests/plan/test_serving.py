@@ -28,9 +28,10 @@ from known import (
 from stoker.engines import find
 from stoker.errors import Refused
 from stoker.facts.engine.catalogs import find_catalog
+from stoker.plan.budget import CACHE
 from stoker.plan.report import check_report, make_report
 from stoker.plan.room import Claim
-from stoker.records import GIB, Environment, MissingFile, Plan
+from stoker.records import GIB, Budget, Environment, MissingFile, Plan
 from support import fails, make_model
 
 
@@ -149,6 +150,25 @@ def test_a_card_of_its_own_is_budgeted_by_its_own_memory() -> None:
     assert report.budget is not None
     assert report.budget.usable_bytes > 130 * GIB
     assert 0 < float(str(settings_of(report)["--gpu-memory-utilization"])) <= 0.9
+
+
+@pytest.mark.parametrize(
+    ("engine", "flags", "tokens"),
+    [("sglang", {"max-total-tokens": 65536}, 65536), ("sglang", {"max-total-tokens": "64K"}, 65536), ("vllm", {}, None)],
+)
+def test_the_size_of_the_cache_that_the_user_gives_is_what_is_counted(
+    engine: str, flags: dict[str, Any], tokens: int | None
+) -> None:
+    def budget(**more: Any) -> Budget:
+        found = report_of(engine, make_checkpoint(file_bytes=GB), machine=H200, context=2048, memory_share=0.5, flags=more)
+        assert found.budget is not None
+        return found.budget
+
+    whole = budget()
+    told = budget(**flags) if flags else budget(**{"kv-cache-memory-bytes": "3G"})
+    cache = next(line.need_bytes for line in told.lines if line.name == CACHE)
+    assert whole.total_bytes - told.total_bytes > 40 * GIB
+    assert (told.kv_tokens == tokens) if tokens else (cache == 3 * GIB)
 
 
 def test_a_flag_that_the_version_lacks_is_not_planned_and_its_older_name_is() -> None:

@@ -19,6 +19,7 @@ SPELLING = {
     "graph_batch": ("--cuda-graph-max-bs-decode", "--cuda-graph-max-bs"),
     "batch_tokens": ("--chunked-prefill-size",),
     "kv_type": ("--kv-cache-dtype",),
+    "cache_tokens": ("--max-total-tokens",),
     "metrics": ("--enable-metrics",),
     # 0.5.12 keeps n-grams of every length up to a depth; before, a window of least and most tokens was looked up.
     "lookup_max": ("--speculative-ngram-max-trie-depth", "--speculative-ngram-max-match-window-size"),

@@ -64,6 +64,8 @@ class Load(Record, frozen=True):
     parameters: Mapping[str, float]
     share_covers_activations: bool
     kv_value_bytes: float = SIXTEEN_BIT_BYTES
+    told_cache_bytes: int | None = None
+    most_cache_tokens: int | None = None
 
     def gib(self, name: str) -> int:
         """Returns a parameter that is given in GiB, in bytes; 0 where no rule gives it."""
@@ -74,6 +76,13 @@ class Load(Record, frozen=True):
         has_cache = self.draft is not None and self.parameters.get("draft_has_cache", 1.0) > 0
         models = [self.model, self.draft] if self.draft is not None and has_cache else [self.model]
         return sum(cache_bytes(model, self.context, requests, self.kv_value_bytes) or 0 for model in models)
+
+    def told_cache(self, left_bytes: int) -> int:
+        """Returns the cache by what the engine is told of it, where so much is left; a size in bytes goes before a share."""
+        if self.told_cache_bytes is not None:
+            return self.told_cache_bytes
+        most = self.most_cache_tokens
+        return left_bytes if most is None else min(left_bytes, self.cache(most / self.context))
 
 
 class Room(Record, frozen=True):
@@ -145,7 +154,8 @@ def plan_budget(load: Load, room: Room, share: float | None) -> Budget:
     lines = fixed_lines(load)
     pool_bytes = None if share is None else int(share * room.total_bytes)
     wanted_bytes, one_bytes = load.cache(load.requests), load.cache(1)
-    kv_bytes = wanted_bytes if pool_bytes is None else max(0, pool_bytes - _pool_besides_cache(load, room))
+    left_bytes = wanted_bytes if pool_bytes is None else max(0, pool_bytes - _pool_besides_cache(load, room))
+    kv_bytes = load.told_cache(left_bytes)
     lines.insert(-3, BudgetLine(CACHE, kv_bytes, _say_cache(load, kv_bytes, one_bytes)))
     return budget_of(tuple(lines), room, load.parameters, kv_bytes, one_bytes, load.context, tuple(_unknown(load)))
 

@@ -101,7 +101,11 @@ def _context(model: Model, first: Settings) -> Setting:
 
 
 def _load(ground: Ground, engine: Engine, said: Settings, parameters: dict[str, float]) -> Load:
-    kv_type = str(next((said[flag].value for flag in engine.spelling.get("kv_type", ()) if flag in said), "auto"))
+    def told(name: str) -> Setting | None:
+        return next((said[flag] for flag in engine.spelling.get(name, ()) if flag in said), None)
+
+    kv_setting, size, most = (told(name) for name in ("kv_type", "cache_bytes", "cache_tokens"))
+    kv_type = str(kv_setting.value) if kv_setting else "auto"
     if kv_type == "auto":  # engines follow what the checkpoint asks for, and do not say so
         kv_type = ground.model.cache_quantisation or kv_type
     return Load(
@@ -113,6 +117,8 @@ def _load(ground: Ground, engine: Engine, said: Settings, parameters: dict[str, 
         parameters=parameters,
         share_covers_activations=engine.share_covers_activations,
         kv_value_bytes=EIGHT_BIT_BYTES if "fp8" in kv_type else SIXTEEN_BIT_BYTES,
+        told_cache_bytes=whole_of(size) if size else None,
+        most_cache_tokens=whole_of(most) if most else None,
     )
 
 
