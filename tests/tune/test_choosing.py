@@ -10,7 +10,7 @@ import pytest
 
 from stoker.engines import find
 from stoker.records import Sighting, Way
-from stoker.tune.choosing import State, choose, most_starts, next_pair, next_scout, next_way
+from stoker.tune.choosing import State, choose, leader_of, most_starts, next_pair, next_scout, next_way
 from stoker.tune.families import OFF, plan_families
 from stoker.tune.guessing import guess_all
 from stoker.tune.ratios import compare, is_in_doubt, rate_of, start_spread, together
@@ -106,6 +106,16 @@ def test_the_same_noise_in_both_is_no_noise_since_prompts_are_compared_in_pairs(
     best, why = choose(measured(off, draft), OFF)
     assert best.way == Way("draft", 4)
     assert why.startswith("1.10 times")
+
+
+def test_what_was_measured_for_longer_is_not_slower_for_the_harder_prompts_that_came_later() -> None:
+    longer = see(Way("draft", 3), *[120.0] * 6, *[60.0] * 12)
+    shorter = see(Way("draft", 7), *[110.0] * 6)
+    assert rate_of(longer) < rate_of(shorter)
+    state = State(DRAFT, (see(OFF, *[50.0] * 18), longer, shorter))
+    found = leader_of(state)
+    assert found is not None and found.way == longer.way
+    assert choose(state, OFF)[0].way == longer.way
 
 
 def test_too_few_repeats_decide_nothing() -> None:

@@ -7,7 +7,8 @@ improvement first. Once nothing has that chance, the best measured one is best b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import reduce
 from statistics import NormalDist
 
 from stoker.records import Record, Sighting, SpeculationKind, Way
@@ -76,7 +77,12 @@ def next_scout(state: State) -> Way | None:
 
 def leader_of(state: State) -> Sighting | None:
     """Returns the fastest way that was measured."""
-    return max(state.measured, key=rate_of, default=None)
+    return _fastest(state.measured) if state.measured else None
+
+
+def _fastest(measured: Iterable[Sighting]) -> Sighting:
+    """Returns the fastest by the prompts that both had: what was measured for longer also had those that come later."""
+    return reduce(lambda best, one: one if compare(one, best).ratio > 1 else best, measured)
 
 
 def next_way(state: State, guesses: Guesses) -> Way | None:
@@ -97,10 +103,11 @@ def next_pair(state: State, present: Way) -> tuple[Way, ...]:
     each other are known from one another, and which of them is taken matters little.
     """
     best, _ = choose(state, present)
-    rival = max((one for one in state.measured if one.way.kind != best.way.kind), key=rate_of, default=None)
+    rivals = [one for one in state.measured if one.way.kind != best.way.kind]
+    rival = _fastest(rivals) if rivals else None
     if rival is None or state.starts + 2 > most_starts(state) or best.is_kept or rival.is_kept or best.start_logs:
         return ()
-    near = abs(math.log(rate_of(best) / rate_of(rival))) <= NEAR
+    near = abs(math.log(compare(best, rival).ratio)) <= NEAR
     return (best.way, rival.way) if near or is_in_doubt(rival, best, WORTH) else ()
 
 
@@ -116,12 +123,9 @@ def _improvement(guess: Guess, goal: float) -> float:
 
 
 def choose(state: State, present: Way) -> tuple[Sighting, str]:
-    """Returns the best measured way and why it is the one: a simpler one where the difference may be chance.
-
-    Raises ValueError where nothing was measured.
-    """
-    leader = max(state.measured, key=rate_of)
-    alike = [one for one in state.measured if rate_of(one) * (1 + ALIKE) >= rate_of(leader)]
+    """Returns the best of what was measured, at least one way, and why: a simpler one where the difference may be chance."""
+    leader = _fastest(state.measured)
+    alike = [one for one in state.measured if compare(leader, one).ratio <= 1 + ALIKE]
     best = min(alike, key=lambda one: complexity(one.way, present))
     for way in (OFF, present):
         sure = state.find(way)
@@ -143,6 +147,6 @@ def _why(state: State, best: Sighting, present: Way) -> str:
     base = state.find(present if present.kind is None else OFF)
     if base is None or base.way == best.way:
         return "nothing that was tried is faster" if base else "it is the fastest of what was tried"
-    times = rate_of(best) / rate_of(base)
+    times = compare(best, base).ratio
     than = "without drafts" if base.way == OFF else f"with {present.name}"
     return f"{'more than ten' if times > 10 else f'{times:.2f}'} times as fast as {than}"
