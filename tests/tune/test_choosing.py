@@ -67,6 +67,32 @@ def test_what_the_service_has_is_no_scout_where_it_drafts_less() -> None:
     assert next_scout(state) == Way("draft", 8)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "rate", "is_scouted"),
+    [((1.6, 2.2, 2.7), 40.0, False), ((1.6, 2.2, 2.7), 47.0, True), ((1.9, 2.8, 3.6), 40.0, True), ((), 20.0, True)],
+    ids=["it is far slower", "it is near", "all are right", "nothing was counted"],
+)
+def test_more_draft_tokens_are_not_tried_where_they_cannot_win_whatever_they_are_right_of(
+    lengths: tuple[float, ...], rate: float, is_scouted: bool
+) -> None:
+    three = see(Way("draft", 3), *steady(rate), lengths=lengths, lengths_by="positions")
+    state = State(DRAFT[:2], (see(OFF, *steady(50.0)), three))
+    assert next_scout(state) == (Way("draft", 8) if is_scouted else None)
+    assert next_scout(msgspec.structs.replace(state, measured=(three,))) == OFF, "without it nobody knows what a token costs"
+
+
+def test_in_worlds_that_begin_with_three_draft_tokens_the_best_is_found_as_often() -> None:
+    random, present, starts = Random(2), Way("draft", 3), 0
+    missed = 0
+    for _ in range(WORLDS):
+        world = made_world(random)
+        state, chosen = explore(world, random, present)
+        missed += world.tok_s(chosen) < (1 - NEAR) * max(world.tok_s(way) for way in state.ways)
+        starts += len(state.measured)
+    assert missed <= MOST_MISSED * WORLDS
+    assert starts <= 3.9 * WORLDS
+
+
 def test_a_crash_with_many_draft_tokens_is_a_result_and_fewer_are_tried() -> None:
     state = State(DRAFT[:2], (see(OFF, 50.0),), frozenset({Way("draft", 8)}))
     assert next_scout(state) == Way("draft", 4)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from stoker.records import Record, Sighting, SpeculationKind, Way
-from stoker.tune.curve import Guess
+from stoker.tune.curve import Guess, best_case
 from stoker.tune.families import OFF, Family, complexity, scouts
 from stoker.tune.ratios import compare, is_in_doubt, rate_of
 
@@ -63,16 +63,36 @@ def most_starts(state: State) -> int:
 def next_scout(state: State) -> Way | None:
     """Returns the next way that tells of ways which nothing is known of yet; None where all families are known.
 
-    Where the service drafts already, but less, its counters say nothing of the positions behind.
+    Where the service drafts already, but less, its counters say nothing of the positions behind; but where even the best of
+    these would leave it slower than another way, nobody needs to know.
     """
     for family in state.families:
         if not family.is_scouted:
             continue
         scout = next((way for way in scouts(family) if way not in state.failed), None)
         known = [one.way.draft_tokens or 0 for one in state.measured if one.way in family.ways]
-        if scout is not None and max(known, default=-1) < (scout.draft_tokens or 0):
+        if scout is None or max(known, default=-1) >= (scout.draft_tokens or 0):
+            continue
+        if not _is_hopeless(state, family):
             return scout
     return None
+
+
+def _is_hopeless(state: State, family: Family) -> bool:
+    """Tells whether more tokens than were measured of a family cannot make it the fastest, however right they are."""
+    plain, leader = state.find(OFF), leader_of(state)
+    own = [one for one in state.measured if one.way in family.ways and one.way.draft_tokens]
+    if plain is None or leader is None or not own:
+        return False
+    longest = max(own, key=lambda one: one.way.draft_tokens or 0)
+    tokens, goal = longest.way.draft_tokens or 1, math.log(rate_of(leader) * (1 + WORTH))
+    counts = [count for way in family.ways if (count := way.draft_tokens or 0) > tokens]
+
+    def most(count: int) -> float:
+        """As a mean over the contents, as all rates are."""
+        return fmean(best_case(count, one, tokens, other) for one, other in zip(plain.seen, longest.seen, strict=True))
+
+    return all(most(count) < goal for count in counts)
 
 
 def leader_of(state: State) -> Sighting | None:
