@@ -112,17 +112,17 @@ def repeats_of(home: Home, run_id: int) -> int:
 
 
 def test_a_draft_that_cannot_pay_is_found_out_and_rollback_goes_back_to_it(home: Home) -> None:
-    text = configure(home, SELF)
+    text = configure(home, SELF.replace("draft_tokens = 4", "draft_tokens = 1"))
     home.run("up", "coder")
     before = home.service("coder").plan_id
     view = home.json("tune", "coder", "--content", "code", *QUICK)
     ways = by_name(view)
     assert view["chosen"]["kind"] in ("off", "ngram")
-    assert {ways[name]["tried"] for name in ("off", "draft 4", "draft 8", *LOOKUPS)} == {"measured"}
+    assert {ways[name]["tried"] for name in ("off", "draft 1", "draft 8", *LOOKUPS)} == {"measured"}
     assert ways["draft 8"]["accept_rate"] > 0.7
     assert ways["off"]["measured"]["tok_s"] > ways["draft 8"]["measured"]["tok_s"]
-    repeats = {name: repeats_of(home, ways[name]["run_ids"][0]) for name in ("draft 4", "draft 8")}
-    assert repeats["draft 4"] > repeats["draft 8"], "what the service has is what all are compared with too"
+    repeats = {name: repeats_of(home, ways[name]["run_ids"][0]) for name in ("draft 1", "draft 8")}
+    assert repeats["draft 1"] > repeats["draft 8"], "what the service has is what all are compared with too"
     assert "as large as" in view["warnings"][0]
     assert coder_table(home)["speculation"] == view["chosen"]["kind"]
     assert f'\n# draft = "{DEMO}"   # by mistake\n' in home.paths.config.read_text()
@@ -142,9 +142,10 @@ def test_with_a_draft_and_two_contents_the_choice_is_what_was_measured(home: Hom
     view = home.json("tune", "coder", "--content", "code", "--content", "prose", *QUICK)
     ways = by_name(view)
     measured = {name: one["measured"]["tok_s"] for name, one in ways.items() if one["measured"]}
-    assert set(measured) >= {"off", "draft 3", "draft 8", *LOOKUPS}
+    assert set(measured) >= {"off", "draft 3", *LOOKUPS}
     assert 2 * view["starts"] <= view["sweep_starts"] == 16
-    guessed = [one for name, one in ways.items() if name.startswith("draft") and name not in ("draft 3", "draft 8")]
+    guessed = [one for name, one in ways.items() if name.startswith("draft") and name not in measured]
+    assert len(guessed) >= 6, "the draft model costs more than it gains: no more of it need be tried"
     assert all(one["predicted"]["low_tok_s"] <= one["predicted"]["high_tok_s"] for one in guessed)
     chosen = measured[name_of(view["chosen"])]
     assert chosen * (1 + ALIKE) >= max(measured.values()) or "no difference" in view["why"]
@@ -201,7 +202,8 @@ def test_an_interruption_leaves_service_and_file_as_they_were(home: Home, number
 
 def test_a_crash_with_eight_draft_tokens_is_a_result_and_tuning_goes_on(home: Home) -> None:
     crash = 'if dict(zip(words, words[1:])).get("--spec-draft-n-max") == "8": sys.exit("CUDA error: oops")'
-    configure(home, SELF.replace("reasoning", f'server = "{write_server(home, crash)}"\nreasoning'))
+    one = SELF.replace("draft_tokens = 4", "draft_tokens = 1")
+    configure(home, one.replace("reasoning", f'server = "{write_server(home, crash)}"\nreasoning'))
     home.run("up", "coder")
     view = home.json("tune", "coder", *QUICK)
     ways = by_name(view)
@@ -287,10 +289,10 @@ def test_a_lookup_that_the_table_says_is_known_as_such_and_tells_of_the_others(h
     view = home.json("tune", "coder", "--content", str(text), *QUICK)
     ways = by_name(view)
     assert name_of(view["present"]) == "ngram 16 after 3"
-    assert ways["ngram 16 after 3"]["tried"] == ways["ngram 32 after 3"]["tried"] == "measured"
+    assert ways["ngram 16 after 3"]["tried"] == "measured"
     assert ways["ngram 16 after 3"]["accept_length"] > 1
-    known = {LOOKUPS[0], LOOKUPS[1], "ngram 16 after 3"}
-    assert all(ways[name]["predicted"] for name in ways if name.startswith("ngram") and name not in known)
+    others = {name: way for name, way in ways.items() if name.startswith("ngram ") and way["tried"] != "measured"}
+    assert others and all(way["predicted"] for way in others.values())
     table = coder_table(home)
     assert {name: table[name] for name in view["chosen"] if name in table} == {
         name: value for name, value in view["chosen"].items() if value is not None and name != "kind"
