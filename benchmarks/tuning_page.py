@@ -25,12 +25,12 @@ Within 3 % of the sweep's best with at most half of its starts: **{good} of {cou
 """
 FOOT = """
 The sweep has all ways up at once and asks them the same prompt in turn, round by round, so that what the machine does
-meanwhile falls out. A way that is slower than the fastest beyond chance (99 in 100) is asked no more, and a sweep ends once
-it is told beyond chance whether any way is faster than the choice by 3 %. *Behind* is how much slower the choice was than the
-sweep's best in the geometric mean of the rounds, with the interval that holds it 95 times in 100. The best of many figures is
-too high by chance, so in the odd rounds it is compared with the best of the even ones, and in the even rounds with the best of
-the odd ones. Starts: all of the tuning, and one more for the choice to run; that the sweep's best has to be started once more
-too is counted where halves are compared.
+meanwhile falls out. A way that is slower than the fastest beyond chance (99 in 100) is asked no more, and a sweep ends
+once it is told beyond chance whether any way is faster than the choice by 3 %. *Behind* is how much slower the choice
+was than the sweep's best in the geometric mean of the rounds, with the interval that holds it 95 times in 100. The best
+of many figures is too high by chance, so in the odd rounds it is compared with the best of the even ones, and in the
+even rounds with the best of the odd ones. Starts: all of the tuning, and one more for the choice to run; that the
+sweep's best has to be started once more too is counted where halves are compared.
 
 The same way, measured once by the tuning and once by the sweep, differed by {noise:.1%} (the middle of {noises}; one in ten
 by more than {noisy:.1%}): so much of a figure is its start's and its minute's own. Of the ways that were predicted and never

@@ -39,19 +39,6 @@ def service_offers(control: Control) -> list[Offer]:
         seen, limit_s = _state(request.query_params.get("seen", "")), read_number(request, "limit_s", WAIT_LIMIT_S)
         return answer_json(await control.wait(request.path_params["name"], seen, min(limit_s, WAIT_LIMIT_S)))
 
-    async def logs(request: Request) -> Response:
-        count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
-        return answer_json(control.tail(request.path_params["name"], count))
-
-    async def tail(request: Request) -> Response:
-        count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
-        return answer_json(fold_noise(control.tail(request.path_params["name"], LINES_LIMIT), count))
-
-    async def search(request: Request) -> Response:
-        most = max(1, min(int(read_number(request, "most", 500)), LINES_LIMIT))
-        text, folds = request.query_params.get("text", ""), bool(read_number(request, "fold", 0))
-        return answer_json(await control.looking.search(request.path_params["name"], text, most, folds))
-
     async def unload(request: Request) -> Response:
         return answer_json(await control.unload(request.path_params.get("model")))
 
@@ -68,13 +55,34 @@ def service_offers(control: Control) -> list[Offer]:
         Offer("POST", f"{NAMED}/rollback", rollback, "Go back to a service's former plan.", SwitchView),
         Offer("DELETE", NAMED, forget, "Forget a service that rests.", dict[str, str]),
         Offer("GET", f"{NAMED}/wait", wait, "Wait until a service is in another state.", ServiceView, asks=WAIT_ASKS),
-        Offer("GET", f"{NAMED}/logs", logs, "The last lines of an engine's log.", list[str], asks={"lines": float}),
+        *_log_offers(control),
         Offer("GET", VERIFIED, verifications, LAST, list[KeptVerification], asks={"most": float}),
         Offer("POST", VERIFIED, keep_verification, "Keep what was found out.", KeptVerification, takes=KeptVerification),
-        Offer("GET", f"{NAMED}/logs/tail", tail, "The same without noise.", LogTail, asks={"lines": float}),
-        Offer("GET", f"{NAMED}/logs/search", search, SEARCH, LogSearch, asks={"text": str, "most": float, "fold": float}),
         Offer("POST", "/api/models/unload", unload, "Let all services stop, in llama-swap's words.", list[ServiceView]),
         Offer("POST", "/api/models/unload/{model}", unload, "Let the services of a model stop.", list[ServiceView]),
+    ]
+
+
+def _log_offers(control: Control) -> list[Offer]:
+    """What an engine's log is read by."""
+
+    async def logs(request: Request) -> Response:
+        count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
+        return answer_json(control.tail(request.path_params["name"], count))
+
+    async def tail(request: Request) -> Response:
+        count = max(1, min(int(read_number(request, "lines", 100)), LINES_LIMIT))
+        return answer_json(fold_noise(control.tail(request.path_params["name"], LINES_LIMIT), count))
+
+    async def search(request: Request) -> Response:
+        most = max(1, min(int(read_number(request, "most", 500)), LINES_LIMIT))
+        text, folds = request.query_params.get("text", ""), bool(read_number(request, "fold", 0))
+        return answer_json(await control.looking.search(request.path_params["name"], text, most, folds))
+
+    return [
+        Offer("GET", f"{NAMED}/logs", logs, "The last lines of an engine's log.", list[str], asks={"lines": float}),
+        Offer("GET", f"{NAMED}/logs/tail", tail, "The same without noise.", LogTail, asks={"lines": float}),
+        Offer("GET", f"{NAMED}/logs/search", search, SEARCH, LogSearch, asks={"text": str, "most": float, "fold": float}),
     ]
 
 
