@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,6 +24,7 @@ from stoker.records import CardMemory, Gpu, GpuProcess
 SM = 1
 CHIP = 0
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+WHOLE = re.compile(r"-?\d+")
 
 
 class Nvidia(NamedTuple):
@@ -97,14 +100,16 @@ def _error() -> type[Exception]:
 def _visible(nvml: Any) -> Sequence[int]:
     """Returns which GPUs the engines see that we start: `CUDA_VISIBLE_DEVICES`, which they inherit, leaves others out.
 
-    Numbers and UUIDs are understood; of other words (parts of a GPU) nothing is known, and all are taken.
+    As CUDA reads it: numbers and UUIDs, up to a number that is none. Of other words (parts of a GPU) nothing is known, and
+    all GPUs are taken.
     """
     every = range((_ask(nvml.nvmlDeviceGetCount) or 0) if nvml else 0)
-    words = [word.strip() for word in os.environ.get(VISIBLE, "").split(",") if word.strip()]
-    numbers = {str(index): index for index in every}
-    uuids = {_ask(nvml.nvmlDeviceGetUUID, _device(nvml, index)): index for index in every} if words else {}
-    found = [numbers[word] if word in numbers else uuids.get(word) for word in words]
-    return [index for index in found if index is not None] or every
+    if (said := os.environ.get(VISIBLE)) is None:
+        return every
+    known = {str(index): index for index in every} | {_ask(nvml.nvmlDeviceGetUUID, _device(nvml, one)): one for one in every}
+    words = [word.strip() for word in said.split(",") if word.strip()]
+    seen = list(takewhile(lambda word: word in known or not WHOLE.fullmatch(word), words))
+    return [known[word] for word in seen] if all(word in known for word in seen) else every
 
 
 def _device(nvml: Any, index: int) -> Any:
@@ -162,10 +167,10 @@ def _read_gpu(nvml: Any, device: Any) -> Gpu:
 
 
 def _read_card(nvml: Any) -> CardMemory | None:
-    index = next(iter(_visible(nvml)), 0)
-    device = _device(nvml, index)
+    index = next(iter(_visible(nvml)), None)
+    device = None if index is None else _device(nvml, index)
     memory = _ask(nvml.nvmlDeviceGetMemoryInfo, device) if device is not None else None
-    if memory is None:
+    if index is None or memory is None:
         return None
     listed = sorted(_read_processes(nvml, index), key=lambda process: -(process.used_bytes or 0))
     processes = (one if is_running(one.pid) else msgspec.structs.replace(one, name=None) for one in listed)
