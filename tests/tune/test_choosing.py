@@ -10,7 +10,8 @@ import pytest
 
 from stoker.engines import find
 from stoker.records import Sighting, Way
-from stoker.tune.choosing import State, choose, leader_of, most_starts, next_pair, next_scout, next_way
+from stoker.tune.choosing import State, choose, most_starts, next_pair, next_scout, next_way
+from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, plan_families
 from stoker.tune.guessing import guess_all
 from stoker.tune.ratios import compare, is_in_doubt, rate_of, start_spread, together
@@ -78,6 +79,10 @@ def test_more_draft_tokens_are_not_tried_where_they_cannot_win_whatever_they_are
     three = see(Way("draft", 3), *steady(rate), lengths=lengths, lengths_by="positions")
     state = State(DRAFT[:2], (see(OFF, *steady(50.0)), three))
     assert next_scout(state) == (Way("draft", 8) if is_scouted else None)
+    if not is_scouted:
+        assert next_way(state, guess_all(state) | {Way("draft", 7): Guess(math.log(50.0), 1.0)}) is None, (
+            "nor by a wide band"
+        )
     assert next_scout(msgspec.structs.replace(state, measured=(three,))) == OFF, "without it nobody knows what a token costs"
 
 
@@ -139,8 +144,6 @@ def test_what_was_measured_for_longer_is_not_slower_for_the_harder_prompts_that_
     shorter = see(Way("draft", 7), *[110.0] * 6)
     assert rate_of(longer) < rate_of(shorter)
     state = State(DRAFT, (see(OFF, *[50.0] * 18), longer, shorter))
-    found = leader_of(state)
-    assert found is not None and found.way == longer.way
     assert choose(state, OFF)[0].way == longer.way
 
 

@@ -112,17 +112,18 @@ def repeats_of(home: Home, run_id: int) -> int:
 
 
 def test_a_draft_that_cannot_pay_is_found_out_and_rollback_goes_back_to_it(home: Home) -> None:
-    text = configure(home, SELF.replace("draft_tokens = 4", "draft_tokens = 1"))
+    text = configure(home, SELF)
     home.run("up", "coder")
     before = home.service("coder").plan_id
     view = home.json("tune", "coder", "--content", "code", *QUICK)
     ways = by_name(view)
     assert view["chosen"]["kind"] in ("off", "ngram")
-    assert {ways[name]["tried"] for name in ("off", "draft 1", "draft 8", *LOOKUPS)} == {"measured"}
-    assert ways["draft 8"]["accept_rate"] > 0.7
-    assert ways["off"]["measured"]["tok_s"] > ways["draft 8"]["measured"]["tok_s"]
-    repeats = {name: repeats_of(home, ways[name]["run_ids"][0]) for name in ("draft 1", "draft 8")}
-    assert repeats["draft 1"] > repeats["draft 8"], "what the service has is what all are compared with too"
+    assert {ways[name]["tried"] for name in ("off", "draft 4", *LOOKUPS)} == {"measured"}
+    assert ways["draft 4"]["accept_rate"] > 0.7
+    assert ways["off"]["measured"]["tok_s"] > ways["draft 4"]["measured"]["tok_s"]
+    assert ways["draft 8"]["tried"] == "left", "it would lose even if it were always right"
+    repeats = {name: repeats_of(home, ways[name]["run_ids"][0]) for name in ("draft 4", LOOKUPS[1])}
+    assert repeats["draft 4"] > repeats[LOOKUPS[1]], "what the service has is what all are compared with too"
     assert "as large as" in view["warnings"][0]
     assert coder_table(home)["speculation"] == view["chosen"]["kind"]
     assert f'\n# draft = "{DEMO}"   # by mistake\n' in home.paths.config.read_text()
@@ -202,15 +203,15 @@ def test_an_interruption_leaves_service_and_file_as_they_were(home: Home, number
 
 def test_a_crash_with_eight_draft_tokens_is_a_result_and_tuning_goes_on(home: Home) -> None:
     crash = 'if dict(zip(words, words[1:])).get("--spec-draft-n-max") == "8": sys.exit("CUDA error: oops")'
-    one = SELF.replace("draft_tokens = 4", "draft_tokens = 1")
-    configure(home, one.replace("reasoning", f'server = "{write_server(home, crash)}"\nreasoning'))
+    small = SELF.replace(f'"{DEMO}"   # by mistake', f'"{DEMO_DRAFT}"').replace("draft_tokens = 4", "draft_tokens = 1")
+    configure(home, small.replace("reasoning", f'server = "{write_server(home, crash)}"\nreasoning'))
     home.run("up", "coder")
     view = home.json("tune", "coder", *QUICK)
     ways = by_name(view)
     assert ways["draft 8"]["tried"] == "failed"
     assert "oops" in ways["draft 8"]["why"]
     assert ways["draft 4"]["tried"] == "measured"
-    assert view["chosen"]["kind"] in ("off", "ngram")
+    assert view["chosen"]["kind"] in ("off", "ngram", "draft")  # which is fastest is the machine's affair
 
 
 def test_a_way_that_does_not_pass_its_gate_ends_everything_at_once(home: Home) -> None:

@@ -20,7 +20,7 @@ from stoker.probes.kit.run import play_probes
 from stoker.records import KeptVerification, ProbeResult, ServiceView, State, Verification
 from stoker.records.looking import MatrixView, ProbeView, ProveWish, ProvingView, VerdictCell, VerdictRow
 from stoker.store.verifications import read_verifications
-from stoker.supervise.logs import PROBES_BEGIN, await_quiet, mark_probes
+from stoker.supervise.logs import PROBES_BEGIN, mark_probes
 
 NOT_DONE, STOPPED = "not done", "stopped"
 MOST_BUDGET_S = 3600.0
@@ -71,7 +71,6 @@ class Proving:
             target = await asyncio.to_thread(target_of_service, self._paths, service)
             mark_probes(self._paths.engine_log(service.name), PROBES_BEGIN)
             found = await play_probes(target, probes, budget_s, frozenset(), _ignore, self._note)
-            await asyncio.to_thread(await_quiet, self._paths.engine_log(service.name))
             self._keep(service, found)
             self._end(found.verdict.value, "" if found.in_time else "the time was over before all was asked")
         except Exception as problem:  # noqa: BLE001 - whatever it is, the daemon goes on, and who asked is told

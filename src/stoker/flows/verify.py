@@ -13,7 +13,7 @@ from stoker.probes.kit.probe import Probe
 from stoker.probes.kit.run import play_probes
 from stoker.records import KeptVerification, ProbeResult, ServiceView, Target, Verification
 from stoker.store.verifications import bound, read_verifications, read_verified
-from stoker.supervise.logs import PROBES_BEGIN, await_quiet, mark_probes
+from stoker.supervise.logs import PROBES_BEGIN, mark_probes
 
 QUICK_BUDGET_S = 60.0
 DEEP_BUDGET_S = 900.0
@@ -40,7 +40,6 @@ def begin(paths: Paths, service: ServiceView) -> None:
 
 def keep(paths: Paths, service: ServiceView, required: Sequence[str], view: Verification) -> None:
     """Has this box's daemon keep what was found out of a service, a linked box's as NAME@BOX; raises StokerError."""
-    await_quiet(paths.engine_log(service.name))
     kept = KeptVerification(
         _name(service.name, view.box),
         service.plan_id,

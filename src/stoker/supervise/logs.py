@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +20,6 @@ LAUNCH = re.compile(r"^stoker: launch \d+ of \S+ begins$")
 # Around what Stoker's own probes ask: some of it an engine has to refuse, and what it says of that is no fault.
 PROBES_BEGIN = "stoker: its own probes begin to ask"
 PROBES_END = "stoker: its own probes have asked, and the engine lives"
-QUIET_S = 0.1
-MOST_QUIET_S = 1.0
 READ_BYTES = 256 * 1024
 # Colours, cursor moves and titles are for the terminal that the engine believes it has.
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -124,21 +121,6 @@ def mark_probes(file: Path, mark: str) -> None:
     """Says in an engine's log, where it has one here, that Stoker's own probes begin to ask it, or have asked."""
     if file.exists():
         write_mark(file, mark)
-
-
-def await_quiet(file: Path) -> None:
-    """Waits until an engine has written nothing for QUIET_S, a second at most.
-
-    llama.cpp writes its log from a thread of its own, so what it says of a request may come after the answer.
-    """
-    until_s, seen, since_s = time.monotonic() + MOST_QUIET_S, -1, 0.0
-    while (now_s := time.monotonic()) < until_s:
-        size = file.stat().st_size if file.exists() else 0
-        if size != seen:
-            seen, since_s = size, now_s
-        elif now_s - since_s >= QUIET_S:
-            return
-        time.sleep(QUIET_S / 5)
 
 
 def visible(line: bytes) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from statistics import NormalDist, fmean
+from statistics import NormalDist
 
 from stoker.records import Record, Sighting, SpeculationKind, Way
-from stoker.tune.curve import Guess, best_case
+from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, Family, complexity, scouts
+from stoker.tune.hopeless import cannot_win
 from stoker.tune.ratios import compare, is_in_doubt, rate_of
 
 WORTH = 0.01  # what is not faster by this much is not worth a start
@@ -71,33 +72,22 @@ def next_scout(state: State) -> Way | None:
             continue
         scout = next((way for way in scouts(family) if way not in state.failed), None)
         known = [one.way.draft_tokens or 0 for one in state.measured if one.way in family.ways]
-        if scout is None or max(known, default=-1) >= (scout.draft_tokens or 0):
-            continue
-        if not _is_hopeless(state, family):
+        if (
+            scout is not None
+            and max(known, default=-1) < (scout.draft_tokens or 0)
+            and scout not in _hopeless(state, family)
+        ):
             return scout
     return None
 
 
-def _is_hopeless(state: State, family: Family) -> bool:
-    """Tells whether more tokens than were measured of a family cannot make it the fastest, however right they are."""
-    plain, leader = state.find(OFF), leader_of(state)
-    own = [one for one in state.measured if one.way in family.ways and one.way.draft_tokens]
-    if plain is None or leader is None or not own:
-        return False
-    longest = max(own, key=lambda one: one.way.draft_tokens or 0)
-    tokens, goal = longest.way.draft_tokens or 1, math.log(rate_of(leader) * (1 + WORTH))
-    counts = [count for way in family.ways if (count := way.draft_tokens or 0) > tokens]
-
-    def most(count: int) -> float:
-        """As a mean over the contents, as all rates are."""
-        return fmean(best_case(count, one, tokens, other) for one, other in zip(plain.seen, longest.seen, strict=True))
-
-    return all(most(count) < goal for count in counts)
+def _hopeless(state: State, family: Family) -> frozenset[Way]:
+    return cannot_win(family, state.measured, _goal(state)) if state.measured else frozenset()
 
 
-def leader_of(state: State) -> Sighting | None:
-    """Returns the fastest way that was measured."""
-    return _fastest(state.measured) if state.measured else None
+def _goal(state: State) -> float:
+    """Returns the logarithm of the rate that is worth a start; something was measured."""
+    return math.log(rate_of(_fastest(state.measured)) * (1 + WORTH))
 
 
 def _fastest(measured: Iterable[Sighting]) -> Sighting:
@@ -107,11 +97,12 @@ def _fastest(measured: Iterable[Sighting]) -> Sighting:
 
 def next_way(state: State, guesses: Guesses) -> Way | None:
     """Returns the way that is worth a start next; None where none is."""
-    leader = leader_of(state)
-    if leader is None or state.starts >= most_starts(state):
+    if not state.measured or state.starts >= most_starts(state):
         return None
-    goal = math.log(rate_of(leader) * (1 + WORTH))
-    chances = {way: _improvement(guess, goal) for way, guess in guesses.items() if _chance(guess, goal) >= DOUBT}
+    goal = _goal(state)
+    hopeless = {way for family in state.families for way in cannot_win(family, state.measured, goal)}
+    worth = {way: guess for way, guess in guesses.items() if way not in hopeless and _chance(guess, goal) >= DOUBT}
+    chances = {way: _improvement(guess, goal) for way, guess in worth.items()}
     return max(chances, key=lambda way: (chances[way], [-part for part in complexity(way)]), default=None)
 
 

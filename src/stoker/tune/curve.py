@@ -24,11 +24,6 @@ BETWEEN = 0.1
 LENGTHS_SD: dict[LengthsBy, float] = {"positions": 0.0, "mean": 0.06, "usual": 0.25}
 
 
-# Another token is taken to cost at least this much of what those before it cost in the mean, what drafting costs included.
-# In 900 made machines that is below the truth often enough: 9 choices were over 3 % behind with it, and 10 without it.
-LEAST_COST = 0.5
-
-
 class Guess(Record, frozen=True):
     """A rate that is not measured: the mean of its logarithm, and its standard deviation."""
 
@@ -66,19 +61,6 @@ def guess_rate(count: int, kind: str, plain: Seen, family: Sequence[tuple[int, S
     if kind == "ngram" and count > above.draft_tokens:
         return _beyond(mean, sd, log_rate(above.seen))
     return Guess(mean, sd)
-
-
-def best_case(count: int, plain: Seen, tokens: int, seen: Seen) -> float:
-    """Returns the logarithm of the highest rate that `count` draft tokens can have, where fewer were measured.
-
-    As if those beyond were right whenever all before them are; infinite where nothing was counted.
-    """
-    if len(seen.lengths) < tokens:
-        return math.inf
-    length, before = seen.lengths[tokens - 1], seen.lengths[tokens - 2] if tokens > 1 else 1.0
-    step_s, more = length / _rate(seen), count - tokens
-    each_s = LEAST_COST * max(0.0, step_s - 1 / _rate(plain)) / tokens
-    return math.log((length + (length - before) * more) / (step_s + each_s * more))
 
 
 def _beyond(mean: float, sd: float, measured: float) -> Guess:
