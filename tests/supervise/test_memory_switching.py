@@ -195,6 +195,20 @@ def test_memory_that_does_not_come_back_wedges_the_switch_and_nothing_else_is_st
     asyncio.run(play())
 
 
+def test_a_start_that_takes_more_than_the_last_one_is_let_be_within_its_plan(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with living(Desk(tmp_path)) as desk:
+            desk.machine.others_bytes = 400 * MIB  # as near to the floor as the plan allows
+            owner = await desk.up(desk.plan("first", mib_per_s=400), State.READY)
+            desk.supervisor.stop("first", "a test")
+            await reach(owner, State.STOPPED)
+            plan = desk.plan("first", mib_per_s=400, take_mib=TAKES_MIB + 40)
+            assert plan.plan_id == owner.plan.plan_id
+            await desk.up(plan, State.READY)
+
+    asyncio.run(play())
+
+
 def test_what_others_took_during_a_load_is_not_waited_for_after_a_stop(tmp_path: Path) -> None:
     async def play() -> None:
         limits = LimitsConfig(**{**asdict(LIMITS), "settle_s": 0.5})

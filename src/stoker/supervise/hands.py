@@ -308,7 +308,8 @@ class Hands:
         self.is_near = self._watchdog.is_near(memory)
         if self.handle is None:
             return None
-        launch = Launch(self.handle.memory_before_bytes, self.need_bytes)
+        # A start may take a little more than the last one did; what was planned is its claim all the same.
+        launch = Launch(self.handle.memory_before_bytes, max(self.need_bytes, self.plan.host_need_bytes))
         if service.state in BEING_STARTED and not service.serves:
             return self._watchdog.judge_launch(now_s, memory, launch)
         why = self._watchdog.judge_serving(now_s, memory, launch)
