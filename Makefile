@@ -25,7 +25,7 @@ test-engines: $(VENV)/.dev
 	[ -x "$$peers/litellm" ] && litellm="$$peers/litellm" || litellm=; \
 	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest $(ENGINES) --durations=0 --durations-min=5 $(AGAIN)
 
-# Real SGLang and vLLM on a GPU, from folders into which they were unpacked (SGLANG, VLLM), by hand: fifteen minutes, each engine on
+# Real SGLang and vLLM on a GPU, from folders into which they were unpacked (SGLANG, VLLM), by hand: each engine on
 # a card of its own where there are two; bench-gpu has what is measured for longer. GPU_PYTHON is the Python whose torch sees the
 # GPU, and runs the tests too where it has their packages (TEST_PYTHON). Results, logs and the page come to build/gpu.
 GPU_PYTHON ?= python3
