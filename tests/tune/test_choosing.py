@@ -108,7 +108,7 @@ def test_what_cannot_win_spares_starts_and_misses_no_more(monkeypatch: pytest.Mo
     monkeypatch.setattr(choosing, "cannot_win", lambda *_: frozenset())
     starts, missed = explore_many()
     assert starts == pytest.approx(3.85, abs=0.03), "what 0021 compares it with"
-    assert 19 <= missed
+    assert missed >= 19
 
 
 def test_a_crash_with_many_draft_tokens_is_a_result_and_fewer_are_tried() -> None:
