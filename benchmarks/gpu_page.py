@@ -185,6 +185,8 @@ def main() -> None:
     parser.add_argument("--machine", default=platform.processor() or platform.machine())
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
+    if not (options.folder / "results.jsonl").exists():
+        raise SystemExit(f"no page: nothing was noted in {options.folder}")
     notes = read_notes(options.folder / "results.jsonl")
     (options.folder / "results.json").write_text(json.dumps(notes, indent=1) + "\n")
     page = render(notes, options.machine)
