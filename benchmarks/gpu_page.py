@@ -82,7 +82,7 @@ def render_sweep(notes: list[Note]) -> str:
     rows = [[note["engine"], note["way"], f"{note['tok_s']:.0f}"] for note in pick(notes, "sweep")]
     told = [_say_tuned(note) for note in pick(notes, "tune")]
     for note in pick(notes, "turns"):
-        ratios = [one / other for one, other in note["tok_s"]] or [1.0]
+        ratios = [one / other for one, other in note["tok_s"] if other] or [1.0]
         told.append(
             f"{note['engine']}: the sweep's best was *{note['best']}*, and side by side the choice, *{note['chosen']}*, had"
             f" {share(statistics.median(ratios))} of its rate."
@@ -123,7 +123,16 @@ def render_door(notes: list[Note]) -> str:
             )  # fmt: skip
     head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "between chunks ms",
             "gateway's CPU ms for 1000 chunks")  # fmt: skip
-    return render_table(head, rows)
+    return render_table(head, rows) + "".join(f"\n{_say_kept(note)}\n" for note in pick(notes, "kept"))
+
+
+def _say_kept(note: Note) -> str:
+    """Says what streams through the gateway had of the rate of those beside them."""
+    between = f" ({100 * note['between'][0]:.1f} to {100 * note['between'][1]:.1f} %)" if note["between"] else ""
+    return (
+        f"{note['engine']}: a stream through the gateway had {100 * note['ratio']:.1f} %{between} of the decode rate of one"
+        " beside it."
+    )
 
 
 def _values(notes: list[Note], name: str) -> list[float]:

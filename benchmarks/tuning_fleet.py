@@ -31,7 +31,7 @@ from stoker.flows.client import Daemon
 from stoker.flows.tunable import Tunable
 from stoker.flows.tune_trying import SILENCE_S, Asking
 from stoker.flows.up import follow
-from stoker.records import State, Way
+from stoker.records import State, Target, Way
 from stoker.tune.ratios import interval
 
 FIGURE = "total_decode_tps"
@@ -102,21 +102,28 @@ class Fleet:
         self._start_s = time.monotonic() - began_s
 
     def sweep(self, asking: Asking, chosen: Way, rounds: int) -> Sweep:
-        """Asks all in turn."""
+        """Asks all in turn, past the gateway."""
         began_s = time.monotonic()
         with ExitStack() as stack:
-            asked = {way: ask(name, asking, stack) for way, name in self._names.items()}
-            for one in asked.values():
-                one.rate(asking, -1)  # what is asked first is slow
-            rates: dict[Way, list[float]] = {way: [] for way in asked}
-            still = list(asked)
-            for number in range(rounds):
-                for way in still[number % len(still) :] + still[: number % len(still)]:
-                    rates[way].append(asked[way].rate(asking, number))
-                still = not_slower({way: rates[way] for way in still}, chosen)
-                if is_told({way: rates[way] for way in still}, chosen):
-                    break
+            targets = {way: choose_service(name, direct=True) for way, name in self._names.items()}
+            asked = {way: meet_way(target, subject.engine, asking, stack) for way, (target, subject) in targets.items()}
+            rates = ask_in_turn(asked, asking, chosen, rounds)
         return Sweep(rates, self._start_s + time.monotonic() - began_s)
+
+
+def ask_in_turn(asked: Mapping[Way, Asked], asking: Asking, chosen: Way, rounds: int) -> Rates:
+    """Asks ways that run the same prompts in turn, until it is told whether the choice is near enough to the best."""
+    for one in asked.values():
+        one.rate(asking, -1)  # what is asked first is slow
+    rates: dict[Way, list[float]] = {way: [] for way in asked}
+    still = list(asked)
+    for number in range(rounds):
+        for way in still[number % len(still) :] + still[: number % len(still)]:
+            rates[way].append(asked[way].rate(asking, number))
+        still = not_slower({way: rates[way] for way in still}, chosen)
+        if is_told({way: rates[way] for way in still}, chosen):
+            break
+    return rates
 
 
 def not_slower(rates: Rates, chosen: Way) -> list[Way]:
@@ -150,10 +157,9 @@ def start(daemon: Daemon, tunable: Tunable, way: Way, name: str) -> str:
     return name if view.state is State.READY else ""
 
 
-def ask(name: str, asking: Asking, stack: ExitStack) -> Asked:
-    """Returns how a service is asked past the gateway."""
-    target, subject = choose_service(name, direct=True)
-    server = meet(target, subject.engine)
+def meet_way(target: Target, engine: str | None, asking: Asking, stack: ExitStack) -> Asked:
+    """Returns how a way that runs is asked."""
+    server = meet(target, engine)
     stack.callback(server.close)
     lines = Lines(server.chat.origin, reuses=server.reuses)
     stack.callback(lines.close)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import msgspec
 import psutil
 from openai.types.chat import ChatCompletionMessageParam
 
@@ -31,7 +32,7 @@ from stoker.bench.prompts import units_of
 from stoker.box import is_running
 from stoker.counters import Counters, read_counters
 from stoker.facts.machine.nvidia import read_nvidia
-from stoker.records import BenchLoad, BenchRun, ServiceView, Target
+from stoker.records import GIB, BenchLoad, BenchRun, ServiceView, Target
 
 MODELS = Path(__file__).parent.parent / "models" / "demo"
 PYTHON = os.environ.get("STOKER_GPU_PYTHON", sys.executable)
@@ -61,13 +62,14 @@ class Engine(NamedTuple):
 
     @property
     def beside_others(self) -> Engine:
-        """The engine with a small cache, for several starts at once on one card.
+        """The engine with a small cache of a told size, for several starts at once on one card.
 
-        SGLang takes its share of what was free when it began; where another one takes some meanwhile, little may be left.
+        SGLang takes its share of what was free when it began, and vLLM what its share leaves of all that was taken while it
+        looked, by others too; where another one takes some meanwhile, little may be left.
         """
-        if self.name != "sglang":
-            return self
-        return self._replace(more="memory_share = 0.9", flags=f"{self.flags}, max-total-tokens = 65536")
+        if self.name == "sglang":
+            return self._replace(more="memory_share = 0.9", flags=f"{self.flags}, max-total-tokens = 65536")
+        return self._replace(flags=f"{self.flags}, kv-cache-memory-bytes = {GIB}")
 
     def table(self, service: str, more: str = "", flags: str = "", model: Path = MODELS / "hf") -> str:
         """Returns the table of a service."""
@@ -168,6 +170,12 @@ class GpuHome(Home):
         """Returns how a benchmark reaches a service through the gateway, and its counters past it."""
         key = self.paths.engine_key_file.read_text().strip()
         return Target(f"{self.daemon.url}/v1", service, self.daemon.key, self.service(service).address, key)
+
+    def target_past_the_gateway(self, service: str) -> Target:
+        """Returns how a benchmark reaches a service's engine itself."""
+        through, address = self.target(service), self.service(service).address
+        assert address is not None and through.engine_key is not None
+        return msgspec.structs.replace(through, url=f"{address}/v1", key=through.engine_key)
 
     def measure(self, service: str, content: str) -> tuple[BenchRun, dict[str, int], tuple[int, ...]]:
         """Measures a service on one kind of text; returns the run and by how much its own counters grew meanwhile."""

@@ -4,7 +4,7 @@
 
 An engine of the demo model takes a fraction of a card and waits most of its start for imports and compilers, so several
 start at once. Each engine gets a card of its own where there are several. --long runs what is measured for long instead:
-tuning beside a sweep, the gateway at a GPU's speed, the loading of large files. Each part's output goes to its own file.
+the gateway at a GPU's speed, the loading of large files, one model over two cards. Each part's output goes to its own file.
 """
 
 from __future__ import annotations

@@ -1,62 +1,42 @@
-"""Tuning real engines on a GPU, and beside it trying every length of a chain: the choice is as good, with fewer starts."""
+"""Tuning real engines on a GPU, and all lengths of a chain side by side: the choice is as good, with fewer starts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from benchmarks.tuning_fleet import Sweep, ask_in_turn, mean, meet_way
+from benchmarks.tuning_page import NEAR
 
 from gpu_home import MODELS, SGLANG, VLLM, Engine, GpuHome, kept
 from stoker.config import read_config
-from stoker.flows.tunable import Tunable, read_tunable
-from stoker.flows.tune_trying import Asking, Talk, Trier
-from stoker.flows.up import ensure_daemon
-from stoker.records import Sighting, Way
-from stoker.tune.ratios import rate_of
+from stoker.flows.tunable import read_tunable
+from stoker.flows.tune_trying import Asking
+from stoker.records import Way
 
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
 HEAD = "eagle3"
+DRAFT = f'draft = "{MODELS}/hf-{HEAD}"'
 # One chain alone, so that all of it can be swept beside; off is among its ways.
 WORDS = ("--only", HEAD, "--content", "code", "--measure", "6s", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
-TURNS, NEAR = 2, 0.03
-pytestmark = pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)")
+ASKING = Asking(contents=("code",), prompt_tokens=128, new_tokens=256)
+ROUNDS = 80
+pytestmark = [
+    pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
+    pytest.mark.alone,
+]
 
 
 @pytest.fixture(params=ENGINES, ids=[one.name for one in ENGINES])
 def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
     """A Stoker with one service that has a head to draft with."""
     engine: Engine = request.param
-    table = engine.table("coder", f'speculation = "{HEAD}"\ndraft = "{MODELS}/hf-{HEAD}"\ndraft_tokens = 6')
+    table = engine.table("coder", f'speculation = "{HEAD}"\n{DRAFT}\ndraft_tokens = 4')
     with kept(GpuHome(tmp_path_factory.mktemp("tune"), engine, table)) as home:
         yield home
-
-
-def make_trier(home: GpuHome, monkeypatch: pytest.MonkeyPatch) -> tuple[Trier, Tunable]:
-    """Returns what starts a way and measures it, as tuning does, and the ways that there are."""
-    for name in ("STOKER_STATE", "STOKER_CONFIG"):
-        monkeypatch.setenv(name, home.environment[name])
-    config = read_config(home.paths.config)
-    asking = Asking(contents=("code",), measure_s=6.0, prompt_tokens=128, new_tokens=256, fresh=True)
-    talk = Talk(lambda _: None, lambda _: None)
-    tunable = read_tunable("coder", config, only=(HEAD,))
-    return Trier(home.paths, config, ensure_daemon(home.paths), tunable, asking, talk), tunable
-
-
-def rate(trier: Trier, way: Way) -> float:
-    """Returns the rate of a way, after a start of its own."""
-    found = trier.try_way(way)
-    assert isinstance(found, Sighting), found
-    return rate_of(found)
-
-
-def sweep(home: GpuHome, trier: Trier, ways: tuple[Way, ...]) -> dict[Way, float]:
-    """Returns the rates of all ways; each is noted as soon as it is known."""
-    found = {}
-    for way in ways:
-        found[way] = rate(trier, way)
-        home.note("sweep", "coder", way=way.name, tok_s=found[way])
-    return found
 
 
 def tune(home: GpuHome) -> tuple[Way, dict[str, float]]:
@@ -65,30 +45,53 @@ def tune(home: GpuHome) -> tuple[Way, dict[str, float]]:
     view = home.json("tune", "coder", *WORDS)
     ways = [(one["way"], one["tried"], (one["measured"] or {}).get("tok_s"), one["predicted"]) for one in view["ways"]]
     home.note("tune", "coder", chosen=view["chosen"], starts=view["starts"], sweep=view["sweep_starts"], ways=ways)
-    assert 2 * view["starts"] <= view["sweep_starts"]
+    assert 2 * view["starts"] <= view["sweep_starts"] + 1  # the sweep's best is to be started once more too
     return Way(**view["chosen"]), {Way(**way).name: tok_s for way, _, tok_s, _ in ways if tok_s is not None}
 
 
-@pytest.mark.alone
-def test_tuning_finds_a_length_that_is_faster_than_none(home: GpuHome) -> None:
+def start_all(folder: Path, engine: Engine, ways: tuple[Way, ...], stack: ExitStack) -> dict[Way, tuple[GpuHome, str]]:
+    """Returns a Stoker for each way, whose service runs that way; all start at once."""
+    homes = {}
+    for way in ways:
+        name = way.name.replace(" ", "-")
+        words = "\n".join(f"{key} = {value!r}" for key, value in way.keys.items())
+        own = folder / name
+        own.mkdir()
+        table = engine.table(name, words if way.kind == "off" else f"{words}\n{DRAFT}")
+        homes[way] = stack.enter_context(kept(GpuHome(own, engine, table))), name
+    at_once(lambda one: one[0].bring_up(one[1]), homes)
+    return homes
+
+
+def at_once(ask: Callable[[tuple[GpuHome, str]], object], homes: dict[Way, tuple[GpuHome, str]]) -> None:
+    """Asks something of all of them at the same time."""
+    with ThreadPoolExecutor(len(homes)) as pool:
+        list(pool.map(ask, homes.values()))
+
+
+def sweep(folder: Path, engine: Engine, ways: tuple[Way, ...], chosen: Way) -> Sweep:
+    """Returns the rates of all ways, which are up at once and asked the same prompts in turn."""
+    with ExitStack() as stack:
+        homes = start_all(folder, engine, ways, stack)
+        with ExitStack() as lines:
+            targets = {way: home.target_past_the_gateway(name) for way, (home, name) in homes.items()}
+            asked = {way: meet_way(target, engine.name, ASKING, lines) for way, target in targets.items()}
+            found = Sweep(ask_in_turn(asked, ASKING, chosen, ROUNDS), 0.0)
+        at_once(lambda one: one[0].run("down"), homes)
+    return found
+
+
+def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(home: GpuHome, tmp_path: Path) -> None:
     home.bring_up("coder")
+    families = read_tunable("coder", read_config(home.paths.config), only=(HEAD,)).families
     chosen, rates = tune(home)
-    assert rates[chosen.name] > rates["off"]
     wish = read_config(home.paths.config).services["coder"]
     assert (wish.speculation, wish.draft_tokens) == (HEAD, chosen.draft_tokens)
-
-
-@pytest.mark.long
-def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(
-    home: GpuHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home.bring_up("coder")
-    trier, tunable = make_trier(home, monkeypatch)  # by the file as it is now: a choice without a head leaves the head out
-    chosen, _ = tune(home)
-    swept = sweep(home, trier, tuple(way for family in tunable.families for way in family.ways))
-    best = max(swept, key=swept.__getitem__)
-    is_near = swept[chosen] >= (1 - NEAR) * swept[best]
-    turns = [] if is_near else [(rate(trier, chosen), rate(trier, best)) for _ in range(TURNS)]
-    home.note("turns", "coder", chosen=chosen.name, best=best.name, swept=[swept[chosen], swept[best]], tok_s=turns)
-    chosen_tok_s, best_tok_s = (math.prod(side) for side in zip(*turns, strict=True)) if turns else (1.0, 1.0)
-    assert chosen_tok_s > (1 - NEAR) ** len(turns) * best_tok_s
+    assert rates[chosen.name] > rates["off"]
+    home.run("down")
+    swept = sweep(tmp_path, home.engine.beside_others, tuple(way for family in families for way in family.ways), chosen)
+    for way, each in swept.rates.items():
+        home.note("sweep", "coder", way=way.name, tok_s=mean(each), rounds=len(each))
+    turns = swept.turns(chosen)
+    home.note("turns", "coder", chosen=chosen.name, best=swept.best.name, tok_s=turns)
+    assert mean([one / best for one, best in turns] or [1.0]) >= 1 - NEAR

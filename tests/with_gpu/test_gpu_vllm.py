@@ -31,9 +31,10 @@ pytestmark = pytest.mark.elsewhere(VLLM.is_here, "an unpacked vLLM for a GPU (ST
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
     """A Stoker with a service for each way to draft, one of which runs at a time."""
-    tables = [VLLM.table(name, f'{more}\ngroup = "one"') for name, more in {"plain": "", **DRAFTS}.items()]
-    tables.append(VLLM.table("parsing", 'group = "one"', PARSERS))
-    with kept(GpuHome(tmp_path_factory.mktemp("vllm"), VLLM, "".join(tables))) as home:
+    engine = VLLM.beside_others
+    tables = [engine.table(name, f'{more}\ngroup = "one"') for name, more in {"plain": "", **DRAFTS}.items()]
+    tables.append(engine.table("parsing", 'group = "one"', PARSERS))
+    with kept(GpuHome(tmp_path_factory.mktemp("vllm"), engine, "".join(tables))) as home:
         yield home
 
 
