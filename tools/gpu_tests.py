@@ -3,8 +3,9 @@
     STOKER_SGLANG_SITE=FOLDER STOKER_VLLM_SITE=FOLDER python tools/gpu_tests.py [--long] [--out build/gpu] [PYTEST'S WORDS]
 
 An engine of the demo model takes a fraction of a card and waits most of its start for imports and compilers, so several
-start at once. Each engine gets a card of its own where there are several. --long runs what is measured for long instead:
-the gateway at a GPU's speed, the loading of large files, one model over two cards. Each part's output goes to its own file.
+start at once. Each engine gets cards and cores of its own where there are several. --long runs what is measured for long
+instead: the gateway at a GPU's speed, the loading of large files, and where there are two cards for an engine, one model
+over two boxes. Each part's output goes to its own file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -51,11 +52,11 @@ def find_cards(environment: Mapping[str, str]) -> list[str]:
     return [str(place) for place, _ in enumerate(listed.splitlines())]
 
 
-def environment_of(engine: str, card: str, environment: Mapping[str, str], out: Path) -> dict[str, str]:
-    """Returns the environment in which one engine alone is found, on its card."""
+def environment_of(engine: str, own_cards: str, environment: Mapping[str, str], out: Path) -> dict[str, str]:
+    """Returns the environment in which one engine alone is found, on its cards."""
     others = {name for other, name in SITES.items() if other != engine}
     kept = {name: value for name, value in environment.items() if name not in others}
-    return kept | {"CUDA_VISIBLE_DEVICES": card, "STOKER_GPU_OUT": str(out)}
+    return kept | {"CUDA_VISIBLE_DEVICES": own_cards, "STOKER_GPU_OUT": str(out)}
 
 
 def run_part(engine: str, part: Part, environment: dict[str, str], words: list[str]) -> bool:
@@ -73,8 +74,18 @@ def run_part(engine: str, part: Part, environment: dict[str, str], words: list[s
     return is_well
 
 
-def run_engine(engine: str, parts: tuple[Part, ...], environment: dict[str, str], words: list[str]) -> bool:
-    """Runs all parts of one engine's tests, also those behind one that failed."""
+def share_cores(cores: Collection[int], count: int) -> list[set[int]]:
+    """Returns the cores of each lane, neighbours together; all cores for each where there are too few."""
+    every, each = sorted(cores), len(cores) // count
+    return [set(every[place * each : (place + 1) * each] or every) for place in range(count)]
+
+
+def run_engine(
+    engine: str, parts: tuple[Part, ...], environment: dict[str, str], words: list[str], cores: Collection[int] = ()
+) -> bool:
+    """Runs all parts of one engine's tests, also those behind one that failed; on the cores that are named."""
+    if cores:
+        os.sched_setaffinity(0, cores)  # of this thread, and of all that it starts
     ended = [run_part(engine, part, environment, words) for part in parts]
     return all(ended)
 
@@ -92,11 +103,16 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     parts = LONG if options.long else SHORT
     tests = words if any(not word.startswith("-") for word in words) else [*words, "tests/with_gpu"]
-    with ThreadPoolExecutor(len(cards)) as pool:
+    lanes = min(len(cards), len(engines))
+    shares = share_cores(os.sched_getaffinity(0), lanes)
+    with ThreadPoolExecutor(lanes) as pool:
         jobs = [
-            pool.submit(run_engine, engine, parts, environment_of(engine, cards[place % len(cards)], os.environ, out), tests)
+            pool.submit(
+                run_engine, engine, parts, environment_of(engine, ",".join(cards[place % lanes :: lanes]), os.environ, out),
+                tests, shares[place % lanes],
+            )
             for place, engine in enumerate(engines)
-        ]
+        ]  # fmt: skip
     raise SystemExit(0 if all(job.result() for job in jobs) else 1)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from gpu_tests import Part, environment_of, find_cards, run_engine
+from gpu_tests import Part, environment_of, find_cards, run_engine, share_cores
 
 ROOT = Path(__file__).parents[2]
+ONE_CORE = "import os\n\ndef test_a(): assert os.sched_getaffinity(0) == {CORE}\n"
 TWO = "import os\n\ndef test_a(): assert os.environ['CUDA_VISIBLE_DEVICES'] == '3'\n\ndef test_b(): assert False\n"
 PLAIN = ("-p", "no:cacheprovider")
 
@@ -47,6 +49,18 @@ def test_a_part_that_fails_is_told_and_the_next_one_runs(tmp_path: Path, capsys:
     ]  # fmt: skip
     assert "assert False" in told
     assert run_engine("sglang", parts[1:], environment, [str(tmp_path / "test_two.py")])
+
+
+def test_two_engines_have_cores_of_their_own(tmp_path: Path) -> None:
+    assert share_cores({4, 1, 3, 2, 9}, 2) == [{1, 2}, {3, 4}]
+    assert share_cores({1, 2}, 1) == [{1, 2}]
+    assert share_cores({1}, 2) == [{1}, {1}]
+    core = max(os.sched_getaffinity(0))
+    (tmp_path / "test_one.py").write_text(ONE_CORE.replace("CORE", str(core)))
+    environment = environment_of("sglang", "3", os.environ, tmp_path)
+    words = [str(tmp_path / "test_one.py")]
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(run_engine, "sglang", (Part("one", PLAIN),), environment, words, {core}).result()
 
 
 def test_without_an_engine_it_says_what_is_wanted() -> None:

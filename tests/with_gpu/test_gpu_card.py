@@ -76,17 +76,18 @@ sys.stdin.read()
 
 def test_a_card_that_another_program_holds_is_waited_for_and_the_program_is_named(home: GpuHome) -> None:
     home.run("down")
-    holder = subprocess.Popen([PYTHON, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert holder.stdout is not None and holder.stdin is not None
-    assert holder.stdout.readline() == "held\n"
-    with subprocess.Popen([sys.executable, "-m", "stoker", "up", "plain"], env=home.environment) as starting:
-        wait_for("the daemon", lambda: home.daemon_answers)
-        waiting = home.await_state("plain", State.WAITING_FOR_MEMORY)
-        home.note("held", "plain", why=waiting.why, awaits=waiting.awaits)
-        assert starting.poll() is None
-        holder.stdin.close()
-        holder.wait(60)
-        assert starting.wait(home.limit_s) == 0
+    argv = [sys.executable, "-m", "stoker", "up", "plain"]
+    with subprocess.Popen([PYTHON, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None and holder.stdin is not None
+        assert holder.stdout.readline() == "held\n"
+        with subprocess.Popen(argv, env=home.environment) as starting:
+            wait_for("the daemon", lambda: home.daemon_answers)
+            waiting = home.await_state("plain", State.WAITING_FOR_MEMORY)
+            home.note("held", "plain", why=waiting.why, awaits=waiting.awaits)
+            assert starting.poll() is None
+            holder.stdin.close()
+            holder.wait(60)
+            assert starting.wait(home.limit_s) == 0
     view = home.service("plain")
     assert view.state is State.READY and view.pid is not None
     home.leaders.add(view.pid)
