@@ -179,7 +179,7 @@ def test_lint_reads_several_files_and_tells_the_worst(home: Home, tmp_path: Path
     cases = Path(__file__).parents[1] / "plan" / "lint_cases"
     clean, bad = tmp_path / "clean.sh", cases / "sudoers-wildcard"
     plain, _, _ = (cases / "sglang-clean.sh").read_text().partition(" \\\n  --speculative-algorithm")  # it has its own notes
-    clean.write_text(plain)
+    clean.write_text(f"{plain} --sleep-on-idle\n")
     assert "nothing is known against it" in home.run("lint", "--on", "gb10", str(clean)).stdout
     assert "sudoers-wildcard-systemctl" in home.run("lint", "--on", "gb10", str(clean), str(bad), code=3).stdout
 

@@ -1,0 +1,39 @@
+"""The page of GPU runs: what a note of each kind becomes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmarks.gpu_page import read_notes, render
+
+ENGINE = {"engine": "vllm", "version": "0.26.0", "name": "crowd"}
+
+
+def beside(side: str, token_s: float) -> dict[str, object]:
+    """Returns a note of two repeats of two streams."""
+    figures = {
+        "total_decode_tps": [900.0, 1100.0], "ttft_s": [0.1, 0.1, 0.3, 0.3], "itl_chunk_s": [0.01] * 4,
+        "itl_token_s": [token_s] * 3 + [2 * token_s],
+    }  # fmt: skip
+    return {**ENGINE, "what": "beside", "streams": 2, "side": side, "figures": figures}
+
+
+def test_two_sides_of_a_gateway_are_told_with_their_p99_and_what_a_stream_kept(tmp_path: Path) -> None:
+    kept = {**ENGINE, "what": "kept", "ratio": 0.996, "between": [0.981, 1.012]}
+    notes = [beside("through", 0.004), beside("direct", 0.005), kept]
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200 | 10.0, 10.0 | 4.0, " in page
+    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200 | 10.0, 10.0 | 5.0, " in page
+    assert "through the gateway had 99.6 % (98.1 to 101.2 %) of the decode rate of one beside it" in page
+
+
+def test_a_way_is_told_once_and_turns_each_by_themselves(tmp_path: Path) -> None:
+    swept = [{**ENGINE, "what": "sweep", "way": "off", "tok_s": tok_s} for tok_s in (500.0, 510.0)]
+    turns = {**ENGINE, "what": "turns", "chosen": "eagle3 4", "best": "eagle3 5", "tok_s": [[90.0, 100.0], [80.0, 0.0]]}
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in [*swept, turns]))
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert "| vllm | off | 510 |" in page
+    assert "| 500 |" not in page
+    assert "side by side the choice, *eagle3 4*, had 90 % of its rate" in page
