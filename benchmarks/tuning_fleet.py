@@ -4,8 +4,9 @@ A machine that others use too becomes faster and slower by a tenth within a minu
 takes for a difference between them. Engines that rest take memory and no processor, so small ones may all be up at once;
 then each round asks every way within seconds, and what the machine does meanwhile falls out of the comparison by rounds.
 An engine that has answered is let come to rest before the next one is asked: vLLM's workers look for work for a second after
-the last, and took one of two cores from whoever was asked then. A way that is slower than the fastest beyond chance is asked
-no more, and all is over once it can be told, beyond chance, whether the choice is near enough to the best.
+the last, and took one of two cores from whoever was asked then. A way that is slower than the fastest beyond chance, or
+not faster than the choice by as much as matters, is asked no more; all is over once it can be told, beyond chance, whether
+the choice is near enough to the best.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from stoker.tune.ratios import interval
 FIGURE = "total_decode_tps"
 FIRST_ROUNDS = 6  # of all ways; then those that are slower than the fastest beyond chance are asked no more
 LEAST_ROUNDS = 24  # before it may be told whether the choice is near enough
+MATTERS = 1 / (1 - NEAR)  # of a rate by the choice's
 LEVEL = 0.99  # of a comparison, as there are many of them
 LOOK_S, RESTING, REST_LIMIT_S = 0.1, 0.1, 5.0  # an engine rests that takes less than a tenth of a core
 
@@ -149,11 +151,19 @@ def ask_in_turn(asked: Mapping[Way, Asked], asking: Asking, chosen: Way, rounds:
 
 
 def not_slower(rates: Rates, chosen: Way) -> list[Way]:
-    """Returns the ways that may still be the best, and the choice; all of them have the same rounds."""
+    """Returns the ways that may still be the best by as much as matters, the fastest so far, and the choice.
+
+    All of them have the same rounds.
+    """
     leader = max(rates, key=lambda way: mean(rates[way]))
     if len(rates[leader]) < FIRST_ROUNDS:
         return list(rates)
-    return [way for way in rates if way == chosen or against(rates, way, leader)[1] >= 1]
+    return [way for way in rates if way in (chosen, leader) or may_matter(rates, way, leader, chosen)]
+
+
+def may_matter(rates: Rates, way: Way, leader: Way, chosen: Way) -> bool:
+    """Tells whether a way may be as fast as the fastest, and faster than the choice by as much as matters."""
+    return against(rates, way, leader)[1] >= 1 and against(rates, way, chosen)[1] >= MATTERS
 
 
 def is_told(rates: Rates, chosen: Way) -> bool:
@@ -161,7 +171,7 @@ def is_told(rates: Rates, chosen: Way) -> bool:
     if len(rates[chosen]) < LEAST_ROUNDS:
         return False
     found = [against(rates, way, chosen) for way in rates if way != chosen]
-    return all(high < 1 / (1 - NEAR) for _, high in found) or any(low > 1 / (1 - NEAR) for low, _ in found)
+    return all(high < MATTERS for _, high in found) or any(low > MATTERS for low, _ in found)
 
 
 def against(rates: Rates, way: Way, other: Way) -> tuple[float, float]:

@@ -101,6 +101,15 @@ def test_what_is_slower_beyond_chance_is_asked_no_more(near: float, noise: float
     assert Way("off") in not_slower(rates, Way("off")), "the choice always stays"
 
 
+def test_what_cannot_be_faster_than_the_choice_by_as_much_as_matters_is_asked_no_more() -> None:
+    rates = swept(100.0, 101.0, 0.01, 6)
+    assert not_slower(rates, Way("off")) == list(rates), "the fastest stays"
+    rates[Way("ngram")] = [102.0] * 6
+    assert not_slower(rates, Way("off")) == [Way("off"), Way("ngram")]
+    rates[Way("draft", 1)] = [101.0, 140.0] * 3
+    assert not_slower(rates, Way("off")) == list(rates), "it may yet be far ahead"
+
+
 @pytest.mark.parametrize(
     ("near", "noise", "rounds", "told"),
     [
