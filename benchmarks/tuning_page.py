@@ -25,8 +25,8 @@ Within 3 % of the sweep's best with at most half of its starts: **{good} of {cou
 """
 FOOT = """
 The sweep has all ways up at once and asks them the same prompt in turn, round by round, so that what the machine does
-meanwhile falls out. A way that is slower than the fastest beyond chance (99 in 100) is asked no more, and a sweep ends
-once it is told beyond chance whether any way is faster than the choice by 3 %. *Behind* is how much slower the choice
+meanwhile falls out. A way that is slower than the fastest beyond chance (99 in 100), or not faster than the choice by
+3 %, is asked no more, and a sweep ends once it is told beyond chance whether any is. *Behind* is how much slower the choice
 was than the sweep's best in the geometric mean of the rounds, with the interval that holds it 95 times in 100. The best
 of many figures is too high by chance, so in the odd rounds it is compared with the best of the even ones, and in the
 even rounds with the best of the odd ones. Starts: all of the tuning, and one more for the choice to run; that the
