@@ -33,7 +33,10 @@ def test_no_cell_is_told_twice_and_each_tells_something() -> None:
 
 
 def test_every_run_names_its_source() -> None:
-    assert all("From: " in run.note and "https://" in run.note for run in load_published().values())
+    runs = load_published()
+    own = {name for name in runs if name.startswith("stoker-demo-")}
+    assert all("From: " in run.note and "https://" in run.note for name, run in runs.items() if name not in own)
+    assert all(runs[name].note.endswith("From: SGLang and vLLM on a GPU, docs/measured/gpu.md") for name in own)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +75,17 @@ def test_the_sweep_of_draft_tokens_has_its_best_at_four() -> None:
     assert seen.accept_rate_by_position == pytest.approx(
         (0.91, 0.91 * 0.9, 0.91 * 0.9 * 0.89, 0.91 * 0.9 * 0.89 * 0.85), abs=0.001
     )
+
+
+def test_what_was_measured_on_a_gpu_says_how_it_drafted() -> None:
+    chain, tree = (load_published()[f"stoker-demo-{name}-h100"] for name in ("vllm-eagle3", "sglang-eagle-tree"))
+    assert [result.cell.content for result in chain.cells] == ["code", "prose"]
+    assert figure(chain, 0, "request_decode_tps") > 4 * figure(
+        load_published()["stoker-demo-vllm-ngram-h100"], 0, "request_decode_tps"
+    )
+    seen = [result.speculation for result in (*chain.cells, *tree.cells)]
+    assert [one and one.accept_length for one in seen] == [3.56, 4.57, 4.09, 4.36]
+    assert [one and one.accept_rate for one in seen] == [0.64, 0.893, None, None], "SGLang tells none"
 
 
 def test_what_nobody_told_is_unknown() -> None:

@@ -1,7 +1,7 @@
-"""What others published of their machines, as runs: tables of reports, each with its source.
+"""What others published of their machines, and what we measured of a GPU, as runs: tables of reports, each with its source.
 
-`data/runs.toml` says of whom and what each run is, `data/cells.csv` has its figures. They are means, or single measurements
-whose values nobody gave, so they compare by size alone.
+`data/runs.toml` says of whom and what each run is, `data/cells.csv` has its figures. They are means, medians (of ours), or
+single measurements; nobody gave the values that they are of, so they compare by size alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from stoker.records import (
 FOLDER = Path(__file__).parent / "data"
 PER: dict[str, FigurePer] = {
     "mean_ttft_s": "request", "mean_first_chunk_prefill_tps": "request", "mean_total_prefill_tps": "repeat",
-    "mean_request_decode_tps": "request", "mean_total_decode_tps": "repeat",
+    "mean_request_decode_tps": "request", "mean_total_decode_tps": "repeat", "ttft_s": "request",
+    "request_decode_tps": "request",
 }  # fmt: skip
 
 
@@ -83,11 +84,13 @@ def _result(head: Published, row: dict[str, str]) -> CellResult:
     cell = BenchCell(int(row["prompt_tokens"]), new, int(row["depth_tokens"]), load, row["content"])
     figures: list[BenchFigure] = [number_of(name, per, float(row[name])) for name, per in PER.items() if row[name]]
     return CellResult(
-        cell, tuple(figures), (f"{head.tool}'s count",), None, None, speculation=_speculation(head, row["accept_rate"])
-    )
+        cell, tuple(figures), (f"{head.tool}'s count",), None, None,
+        speculation=_speculation(head, row["accept_rate"], row["accept_length"]),
+    )  # fmt: skip
 
 
-def _speculation(head: Published, rate: str) -> SpeculationSeen | None:
-    if not rate:
+def _speculation(head: Published, rate: str, length: str) -> SpeculationSeen | None:
+    if not (rate or length):
         return None
-    return SpeculationSeen("the report", None, None, None, float(rate), None, head.accept_by_position)
+    accept_rate, accept_length = (float(one) if one else None for one in (rate, length))
+    return SpeculationSeen("the report", None, None, None, accept_rate, accept_length, head.accept_by_position)
