@@ -3,20 +3,19 @@
 A machine that others use too becomes faster and slower by a tenth within a minute, which a sweep of one way after another
 takes for a difference between them. Engines that rest take memory and no processor, so small ones may all be up at once;
 then each round asks every way within seconds, and what the machine does meanwhile falls out of the comparison by rounds.
-An engine that has answered is let come to rest before the next one is asked: vLLM's workers look for work for a second after
-the last, and took one of two cores from whoever was asked then. A way that is slower than the fastest beyond chance, or
-not faster than the choice by as much as matters, is asked no more; all is over once it can be told, beyond chance, whether
-the choice is near enough to the best.
+vLLM's workers are halted between their turns: for a second after an answer they look for more work, and took one of two
+cores from whoever was asked then. A way that is slower than the fastest beyond chance, or not faster than the choice by as
+much as matters, is asked no more; all is over once it can be told, beyond chance, whether the choice is near enough to the
+best.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import msgspec
@@ -43,7 +42,7 @@ FIRST_ROUNDS = 6  # of all ways; then those that are slower than the fastest bey
 LEAST_ROUNDS = 24  # before it may be told whether the choice is near enough
 MATTERS = 1 / (1 - NEAR)  # of a rate by the choice's
 LEVEL = 0.99  # of a comparison, as there are many of them
-LOOK_S, RESTING, REST_LIMIT_S = 0.1, 0.1, 5.0  # an engine rests that takes less than a tenth of a core
+SPINNING = "VLLM::Worker"  # the names of processes that are halted
 
 
 Rates = Mapping[Way, Sequence[float]]
@@ -84,30 +83,25 @@ def mean(rates: Sequence[float]) -> float:
 
 
 class Asked(NamedTuple):
-    """One way that runs, who makes its prompts, and its engine's processes, where they are to come to rest."""
+    """One way that runs, who makes its prompts, and those processes of its engine that are halted between its turns."""
 
     bench: Bench
     composer: Composer
-    processes: Sequence[psutil.Process] = ()
+    halted: Sequence[psutil.Process] = ()
 
     def rate(self, asking: Asking, number: int) -> float:
         """Returns the rate of a round's prompt; 0 where it was not answered."""
         jobs = self.composer.jobs([Order(asking.prompt_tokens, asking.new_tokens)], f"repeat {number}")
+        self.go_on()
         repeat = measure(self.bench, jobs, 1, Rules(SILENCE_S, 1, None, lambda: False)).repeat
-        self._await_rest()
+        for one in self.halted:
+            one.suspend()
         return next((one.values[0] for one in figures_of([repeat], None) if one.name == FIGURE and one.values), 0.0)
 
-    def _await_rest(self) -> None:
-        before_s, limit_s = self._used_s(), time.monotonic() + REST_LIMIT_S
-        while self.processes and time.monotonic() < limit_s:
-            time.sleep(LOOK_S)
-            now_s = self._used_s()
-            if now_s - before_s < RESTING * LOOK_S:
-                return
-            before_s = now_s
-
-    def _used_s(self) -> float:
-        return sum(sum(one.cpu_times()[:2]) for one in self.processes)
+    def go_on(self) -> None:
+        """Lets the engine work again."""
+        for one in self.halted:
+            one.resume()
 
 
 class Fleet:
@@ -120,7 +114,7 @@ class Fleet:
             way: name for number, way in enumerate(ways) if (name := start(daemon, tunable, way, f"way-{number}"))
         }
         leaders = {view.name: view.pid for view in daemon.status().services if view.name in self._names.values()}
-        self._processes = {name: session_of(leader) for name, leader in leaders.items()}
+        self._halted = {name: find_spinning(leader) for name, leader in leaders.items()}
         self._start_s = time.monotonic() - began_s
 
     def sweep(self, asking: Asking, chosen: Way, rounds: int) -> Sweep:
@@ -130,7 +124,8 @@ class Fleet:
             asked = {}
             for way, name in self._names.items():
                 target, subject = choose_service(name, direct=True)
-                asked[way] = meet_way(target, subject.engine, asking, stack)._replace(processes=self._processes[name])
+                asked[way] = meet_way(target, subject.engine, asking, stack)._replace(halted=self._halted[name])
+                stack.callback(asked[way].go_on)
             rates = ask_in_turn(asked, asking, chosen, rounds)
         return Sweep(rates, self._start_s + time.monotonic() - began_s)
 
@@ -181,13 +176,10 @@ def against(rates: Rates, way: Way, other: Way) -> tuple[float, float]:
     return (math.exp(middle - half), math.exp(middle + half)) if half is not None else (0.0, math.inf)
 
 
-def session_of(leader: int | None) -> list[psutil.Process]:
-    """Returns the processes of an engine's session."""
-    found = []
-    for pid in psutil.pids():
-        with suppress(ProcessLookupError):  # it may have ended meanwhile
-            found += [psutil.Process(pid)] if os.getsid(pid) == leader else []
-    return found
+def find_spinning(leader: int | None) -> list[psutil.Process]:
+    """Returns those processes of an engine that take a core while nothing is asked."""
+    every = psutil.Process(leader).children(recursive=True) if leader else []
+    return [one for one in every if one.name().startswith(SPINNING)]
 
 
 def start(daemon: Daemon, tunable: Tunable, way: Way, name: str) -> str:
