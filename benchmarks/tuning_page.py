@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import groupby
 
 from stoker.records import Band, Record
 from stoker.tune.ratios import student_t
@@ -15,11 +16,11 @@ HEAD = """# Tuning beside a sweep
 
 <!-- Written by benchmarks/tuning.py. -->
 
-{day}, Stoker {version}, {machine} a row, no GPU: the demo model with its draft model; each way is measured to 3 % or for
-{measure:g} s. `python -m benchmarks.tuning`{missing}
+The demo model with its draft model, without a GPU. `python -m benchmarks.tuning`{missing}
 
-Within 3 % of the sweep's best with at most half of its starts: **{good} of {count}**.
+Within 3 % of the sweep's best with at most half of its starts:
 
+{verdicts}
 | engine | content | seed | chosen | best of the sweep | behind | rounds | starts | of | took | sweep |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
@@ -121,15 +122,24 @@ def bands(rows: Sequence[Row]) -> tuple[int, int]:
 def render(rows: Sequence[Row], missing: Sequence[str] = ()) -> str:
     """Returns the page; `missing` are rows that were wanted and did not end."""
     rows = sorted(rows, key=lambda row: row.key)
-    first, noise, (held, predicted) = rows[0], differences(rows) or [0.0], bands(rows)
+    noise, (held, predicted) = differences(rows) or [0.0], bands(rows)
     head = HEAD.format(
-        day=first.day, version=first.version, machine=first.machine, measure=first.measure_s,
-        good=sum(row.is_good for row in rows), count=len(rows),
+        verdicts="".join(verdict_of(list(own)) for _, own in groupby(rows, lambda row: row.engine)),
         missing=f" Rows that did not end: {', '.join(missing)}." if missing else "",
-    )  # fmt: skip
+    )
     noisy = noise[int(0.9 * (len(noise) - 1))]
     foot = FOOT.format(noise=statistics.median(noise), noises=len(noise), noisy=noisy, held=held, predicted=predicted)
     return head + "".join(map(line_of, rows)) + foot
+
+
+def verdict_of(rows: Sequence[Row]) -> str:
+    """Returns how many rows of an engine are good, and where, when and how they were measured."""
+    first, good = rows[0], sum(row.is_good for row in rows)
+    days = " to ".join(sorted({min(row.day for row in rows), max(row.day for row in rows)}))
+    return (
+        f"- {first.engine}: **{good} of {len(rows)}** ({days}, Stoker {first.version}, {first.machine} a row; each way is"
+        f" measured to 3 % or for {first.measure_s:g} s)\n"
+    )
 
 
 def with_notes(page: str, before: str) -> str:

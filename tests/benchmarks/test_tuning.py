@@ -69,10 +69,17 @@ def test_the_page_says_how_much_of_a_figure_is_the_starts_own() -> None:
     assert differences(rows) == pytest.approx([0.04, 0.04])
     assert bands(rows) == (2, 4)
     page = render(rows, ["llama.cpp prose 2"])
-    assert "**2 of 2**" in page
+    assert "- llama.cpp: **2 of 2** (2026-11-23, Stoker 1, x86_64 a row; each way is measured to 3 % or for 5 s)\n" in page
     assert "differed by 4.0% (the middle of 2;" in page
     assert "did not end: llama.cpp prose 2." in page
     assert page.index("| 1 | draft 3 | draft 3 | the same |") < page.index("| 2 | draft 3 | draft 4 | 2.0% |")
+
+
+def test_each_engine_is_judged_by_its_own_rows() -> None:
+    other = msgspec.structs.replace(make_row(2, turns=((90.0, 100.0),)), engine="vLLM")
+    page = render([other, make_row(1, best="draft 3"), msgspec.structs.replace(other, seed=3, day="2026-11-26")])
+    assert "- llama.cpp: **1 of 1** (2026-11-23," in page
+    assert "- vLLM: **0 of 2** (2026-11-23 to 2026-11-26," in page
 
 
 def test_how_far_it_is_behind_has_an_interval_by_the_rounds() -> None:
