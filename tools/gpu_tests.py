@@ -1,6 +1,6 @@
 """Runs the tests of real engines on GPUs: what may share a card side by side, then what needs the card alone.
 
-    STOKER_SGLANG_SITE=FOLDER STOKER_VLLM_SITE=FOLDER python tools/gpu_tests.py [--long] [--out build/gpu] [PYTEST'S WORDS]
+    STOKER_SGLANG_SITE=FOLDER STOKER_VLLM_SITE=FOLDER python -m tools.gpu_tests [--long] [--out build/gpu] [PYTEST'S WORDS]
 
 An engine of the demo model takes a fraction of a card and waits most of its start for imports and compilers, so several
 start at once. Each engine gets cards and cores of its own where there are several. --long runs what is measured for long
@@ -19,6 +19,8 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
+
+from benchmarks.tuning import share_cores
 
 ROOT = Path(__file__).resolve().parents[1]
 SITES = {"sglang": "STOKER_SGLANG_SITE", "vllm": "STOKER_VLLM_SITE"}
@@ -74,12 +76,6 @@ def run_part(engine: str, part: Part, environment: dict[str, str], words: list[s
     return is_well
 
 
-def share_cores(cores: Collection[int], count: int) -> list[set[int]]:
-    """Returns the cores of each lane, neighbours together; all cores for each where there are too few."""
-    every, each = sorted(cores), len(cores) // count
-    return [set(every[place * each : (place + 1) * each] or every) for place in range(count)]
-
-
 def run_engine(
     engine: str, parts: tuple[Part, ...], environment: dict[str, str], words: list[str], cores: Collection[int] = ()
 ) -> bool:
@@ -91,7 +87,7 @@ def run_engine(
 
 
 def main() -> None:
-    """Runs all, each engine on a card of its own where there are as many."""
+    """Runs all, each engine on cards of its own where there are as many."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "gpu")

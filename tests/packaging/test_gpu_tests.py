@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from gpu_tests import Part, environment_of, find_cards, run_engine, share_cores
+from gpu_tests import Part, environment_of, find_cards, run_engine
 
 ROOT = Path(__file__).parents[2]
 ONE_CORE = "import os\n\ndef test_a(): assert os.sched_getaffinity(0) == {CORE}\n"
@@ -51,10 +51,7 @@ def test_a_part_that_fails_is_told_and_the_next_one_runs(tmp_path: Path, capsys:
     assert run_engine("sglang", parts[1:], environment, [str(tmp_path / "test_two.py")])
 
 
-def test_two_engines_have_cores_of_their_own(tmp_path: Path) -> None:
-    assert share_cores({4, 1, 3, 2, 9}, 2) == [{1, 2}, {3, 4}]
-    assert share_cores({1, 2}, 1) == [{1, 2}]
-    assert share_cores({1}, 2) == [{1}, {1}]
+def test_an_engine_keeps_to_its_cores(tmp_path: Path) -> None:
     core = max(os.sched_getaffinity(0))
     (tmp_path / "test_one.py").write_text(ONE_CORE.replace("CORE", str(core)))
     environment = environment_of("sglang", "3", os.environ, tmp_path)
@@ -64,7 +61,7 @@ def test_two_engines_have_cores_of_their_own(tmp_path: Path) -> None:
 
 
 def test_without_an_engine_it_says_what_is_wanted() -> None:
-    done = subprocess.run([sys.executable, "tools/gpu_tests.py"], cwd=ROOT, env={"PATH": os.environ["PATH"]},
+    done = subprocess.run([sys.executable, "-m", "tools.gpu_tests"], cwd=ROOT, env={"PATH": os.environ["PATH"]},
                           capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.startswith("no engine is named: STOKER_SGLANG_SITE or STOKER_VLLM_SITE")
