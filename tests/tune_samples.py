@@ -35,6 +35,7 @@ class World(Record, frozen=True):
     begin_s: float
     curved: float
     noise: float
+    start_sd: float = 0.0  # how far a start is off by itself, as the standard deviation of a logarithm
 
     def length(self, count: int) -> float:
         """The tokens of a step with so many draft tokens."""
@@ -51,6 +52,7 @@ class World(Record, frozen=True):
     def measure(self, way: Way, random: Random) -> Sighting:
         """Measures a way: repeats scatter, prompt by prompt the same for all ways, and a little by themselves."""
         prompts = [random.gauss(0.0, self.noise) for _ in range(REPEATS)]
-        rates = tuple(self.tok_s(way) * math.exp(one + random.gauss(0.0, self.noise / 4)) for one in prompts)
+        luck = random.gauss(0.0, self.start_sd) if self.start_sd else 0.0
+        rates = tuple(self.tok_s(way) * math.exp(luck + one + random.gauss(0.0, self.noise / 4)) for one in prompts)
         lengths: Sequence[float] = () if way == OFF else [self.length(one + 1) for one in range(way.draft_tokens or 1)]
         return see(way, *rates, lengths=tuple(lengths), lengths_by="positions" if lengths else "usual")

@@ -15,7 +15,8 @@ from stoker.records import Record, Sighting, SpeculationKind, Way
 from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, Family, complexity, scouts
 from stoker.tune.hopeless import cannot_win
-from stoker.tune.ratios import compare, is_in_doubt, rate_of
+from stoker.tune.luck import luck_of
+from stoker.tune.ratios import Ratio, compare, is_in_doubt, rate_of
 
 WORTH = 0.01  # what is not faster by this much is not worth a start
 DOUBT = 0.1  # nor is what is faster by that much with a smaller chance
@@ -134,18 +135,35 @@ def _improvement(guess: Guess, goal: float) -> float:
 
 
 def choose(state: State, present: Way) -> tuple[Sighting, str]:
-    """Returns the best of what was measured, at least one way, and why: a simpler one where the difference may be chance."""
-    leader = _fastest(state.measured)
-    alike = [one for one in state.measured if compare(leader, one).ratio <= 1 + ALIKE]
+    """Returns the best of what was measured, at least one way, and why: a simpler one where the difference may be chance.
+
+    Each is taken to be as fast as it was measured, less what is likely its start's own luck.
+    """
+    luck = luck_of(state.families, state.measured)
+    leader = reduce(lambda best, one: one if _fair(one, best, luck).ratio > 1 else best, state.measured)
+    alike = [one for one in state.measured if _fair(leader, one, luck).ratio <= 1 + ALIKE]
     best = min(alike, key=lambda one: complexity(one.way, present))
     for way in (OFF, present):
         sure = state.find(way)
         if sure is None or complexity(sure.way, present) >= complexity(best.way, present):
             continue
-        if not (said := compare(best, sure)).is_faster:
+        if not (said := _fair(best, sure, luck)).is_faster:
             chance = _say(said.low, said.high)
             return sure, f"no difference between {best.way.name} and {sure.way.name} beyond chance{chance}"
-    return best, _why(state, best, present)
+    return best, _why(state, best, present) + _say_lucky(state, best)
+
+
+def _say_lucky(state: State, best: Sighting) -> str:
+    """Returns why what was measured as faster is not taken, where something was."""
+    fastest = _fastest(state.measured)
+    ratio = compare(fastest, best).ratio
+    if ratio <= 1 + ALIKE:
+        return ""
+    return f"; {fastest.way.name} was measured {ratio - 1:.1%} faster, more than the starts beside it bear out"
+
+
+def _fair(a: Sighting, b: Sighting, luck: Mapping[Way, float]) -> Ratio:
+    return compare(a, b).moved(luck.get(b.way, 0.0) - luck.get(a.way, 0.0))
 
 
 def _say(low: float | None, high: float | None) -> str:

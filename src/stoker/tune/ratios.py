@@ -30,6 +30,12 @@ class Ratio(Record, frozen=True):
         """Tells whether it is faster beyond doubt."""
         return self.low is not None and self.low > 1.0
 
+    def moved(self, log: float) -> Ratio:
+        """Returns it moved by a logarithm, its interval too."""
+        by = math.exp(log)
+        low, high = (None if one is None else one * by for one in (self.low, self.high))
+        return Ratio(self.ratio * by, low, high)
+
 
 def mean_log(values: Sequence[float]) -> float:
     """Returns the mean of the logarithms."""
