@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,11 @@ from stoker.records import State
 
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
 NARROW = 128
+# A compiled part of each engine, and a function of torch that it asks for.
+ASKS_TORCH = {
+    "sglang": ("sgl_kernel/sm90/common_ops.abi3.so", b"\0_ZN5torch11CppFunctionD1Ev\0"),
+    "vllm": ("vllm/_C_stable_libtorch.abi3.so", b"\0aoti_torch_delete_tensor_object\0"),
+}
 pytestmark = [
     pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
     pytest.mark.xdist_group("bad input"),
@@ -76,7 +83,44 @@ def test_a_start_that_cannot_work_is_refused_or_explained(home: GpuHome, service
     if done.returncode == 3 and not home.paths.engine_log(service).exists():
         home.note("bad input", service, outcome="refused", said=done.stderr[-600:])
         return
+    first = told(home, service)
+    assert first is not None
+
+
+def told(home: GpuHome, service: str) -> dict[str, Any] | None:
+    """Returns what diagnosis says first of a start that failed; None where it knows nothing."""
     found = json.loads(home.run("diagnose", service, "--json", code=None).stdout)
-    first = found["findings"][0] if found["findings"] else None
+    first: dict[str, Any] | None = found["findings"][0] if found["findings"] else None
     home.note("bad input", service, outcome="failed", first=first and {name: first[name] for name in ("rule", "confidence")})
-    assert first is not None, found["unknown"]
+    return first
+
+
+def site_for_another_torch(site: Path, folder: Path, library: Path, function: bytes) -> Path:
+    """Returns a folder like the engine's, where one library asks for a function by a name that this torch does not have."""
+    package = folder / library.parts[0]
+    package.mkdir(parents=True)
+    for one in site.iterdir():
+        if one.name != package.name:
+            (folder / one.name).symlink_to(one)
+    for one in (site / package.name).iterdir():  # the package's own files look for the library beside themselves
+        if one.name != library.parts[1]:
+            shutil.copy(one, package) if one.suffix == ".py" else (package / one.name).symlink_to(one)
+    content = (site / library).read_bytes()
+    assert function in content
+    (folder / library).parent.mkdir(exist_ok=True)
+    (folder / library).write_bytes(content.replace(function, function[:-2] + b"Z\0"))
+    return folder
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=[one.name for one in ENGINES])
+def test_an_engine_that_was_built_for_another_torch_is_told_as_such(engine: Engine, tmp_path: Path) -> None:
+    library, function = ASKS_TORCH[engine.name]
+    if not Path(engine.site, library).exists():
+        pytest.skip(f"this build has no {library}")
+    site = site_for_another_torch(Path(engine.site), tmp_path / "site", Path(library), function)
+    other = engine.beside_others._replace(site=str(site))
+    with kept(GpuHome(tmp_path, other, other.table("other-torch"))) as home:
+        assert home.run("up", "other-torch", code=None).returncode != 0
+        first = told(home, "other-torch")
+    assert first is not None
+    assert first["rule"] == "built-for-another-torch"

@@ -1,6 +1,7 @@
 """How fast real engines load a large checkpoint of random weights: by themselves, their fast ways, our read-ahead.
 
-`STOKER_GPU_LOAD_GB` says how large it is: 4 where nothing is said, 40 by hand.
+`STOKER_GPU_LOAD_GB` says how large it is: 4 where nothing is said, 40 by hand; `STOKER_GPU_LOAD_KINDS` and, with commas
+between them, `STOKER_GPU_LOAD_WAYS` which of them alone.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ FLAGS = {
     },
 }  # fmt: skip
 NO_GRAPHS = {"sglang": "disable-cuda-graph = true", "vllm": "enforce-eager = true"}  # nothing of a load needs them
+OURS = "our read-ahead"
 READ_AHEAD = "read_ahead_bytes = 2147483648"
 CASES = [(name, kind) for name in ENGINES for kind in os.environ.get("STOKER_GPU_LOAD_KINDS", "").split() or KINDS[name]]
 pytestmark = [
@@ -45,9 +47,10 @@ def test_a_cold_load_is_told_as_a_share_of_the_disk(name: str, kind: str, tmp_pa
     engine = ENGINES[name]
     files = write_random(tmp_path / "model", kind, SIZE_BYTES, MODELS / "hf")
     ways = {way: ("", flags) for way, flags in FLAGS[name].items() if way != PACKAGE or Path(engine.site, PACKAGE).is_dir()}
-    ways |= {"our read-ahead": (READ_AHEAD, "")}
+    ways |= {OURS: (READ_AHEAD, "")}
+    wanted = [way for way in os.environ.get("STOKER_GPU_LOAD_WAYS", "").split(",") if way] or list(ways)
     try:
-        shares = {way: load(engine, kind, way, files, *words) for way, words in ways.items()}
+        shares = {way: load(engine, kind, way, files, *words) for way, words in ways.items() if way in wanted}
     finally:
         shutil.rmtree(files[0].parent)  # the next kind may find no room beside it
     assert all(share > 0 for share in shares.values()), shares
