@@ -113,8 +113,8 @@ def test_what_cannot_win_spares_starts_and_misses_no_more(monkeypatch: pytest.Mo
     assert missed >= 19
 
 
-@pytest.mark.parametrize(("start_sd", "least", "most"), [(0.0, 0, 9), (0.02, 26, 21), (0.05, 88, 53)])
-def test_where_starts_differ_by_themselves_their_neighbours_halve_what_is_missed(
+@pytest.mark.parametrize(("start_sd", "least", "most"), [(0.0, 0, 13), (0.02, 35, 22), (0.05, 130, 96)])
+def test_where_starts_differ_by_luck_the_others_of_a_chain_spare_a_third_of_what_is_missed(
     start_sd: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def count_missed() -> int:
@@ -123,7 +123,7 @@ def test_where_starts_differ_by_themselves_their_neighbours_halve_what_is_missed
             random = Random(seed)
             for _ in range(WORLDS):
                 world = made_world(random, start_sd)
-                state, chosen = explore(world, random)
+                state, chosen = explore(world, random, Way("draft", 3))
                 missed += world.tok_s(chosen) < (1 - NEAR) * max(world.tok_s(way) for way in state.ways)
         return missed
 

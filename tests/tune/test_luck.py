@@ -34,9 +34,10 @@ def test_what_lies_on_the_line_had_no_luck() -> None:
 
 
 @pytest.mark.parametrize(("luck", "sign"), [(1.1, 1), (0.9, -1)])
-def test_what_was_faster_than_its_neighbours_say_had_luck(luck: float, sign: int) -> None:
+def test_what_was_faster_than_the_others_say_had_luck(luck: float, sign: int) -> None:
     found = luck_of(DRAFT, [started(OFF), started(THREE), started(FIVE, luck), started(EIGHT)])
-    assert 0.02 < sign * found[FIVE] < abs(math.log(luck)), "a part of it: the machine's line may bend as well"
+    assert 0.02 < sign * found[FIVE] < abs(math.log(luck)), "a part of it: the line may bend as well"
+    assert all(sign * found[way] < 0 for way in (THREE, EIGHT)), "and the others a little less than they seem to"
 
 
 def test_two_starts_of_a_way_are_believed_more_than_one() -> None:
@@ -46,21 +47,25 @@ def test_two_starts_of_a_way_are_believed_more_than_one() -> None:
     assert 0 < luck_of(DRAFT, [*others, twice])[FIVE] < luck_of(DRAFT, [*others, lucky])[FIVE]
 
 
-def test_nothing_is_said_of_what_no_other_start_tells_of() -> None:
-    assert luck_of(DRAFT, [started(THREE), started(EIGHT)]) == {}, "without off nobody knows what a token costs"
-    assert luck_of(DRAFT, [started(OFF), started(EIGHT)]) == {}
-    lookups = [started(OFF), started(Way("ngram", 3)), started(Way("ngram", 8))]
-    assert set(luck_of(DRAFT, lookups)) == {Way("ngram", 3)}, "what a lookup finds may end before more tokens"
+def test_nothing_is_said_where_two_starts_or_other_ones_than_chains_tell() -> None:
+    assert luck_of(DRAFT, [started(OFF), started(THREE, 1.1), started(EIGHT)]) == {}, "two lie on a line"
+    assert luck_of(DRAFT, [started(Way("ngram", count), 1.1 if count == 8 else 1.0) for count in (3, 5, 8)]) == {}
 
 
-def test_a_far_neighbour_says_less_than_a_near_one() -> None:
-    seven = Way("draft", 7)
-    near = luck_of(DRAFT, [started(OFF), started(seven), started(EIGHT, 1.1)])[EIGHT]
-    far = luck_of(DRAFT, [started(OFF), started(Way("draft", 1)), started(EIGHT, 1.1)])[EIGHT]
-    assert 0 < far < near / 3
+def test_what_drafting_costs_at_all_is_not_taken_for_luck() -> None:
+    """Off is far from the line where the first draft token costs more than each further one, as in small models."""
+    dear = [msgspec.structs.replace(started(OFF), seen=(see(OFF, *steady(90.0)).seen))]
+    found = luck_of(DRAFT, [*dear, started(THREE), started(FIVE), started(EIGHT)])
+    assert max(map(abs, found.values())) < 1e-9
 
 
-def test_a_lucky_start_is_not_chosen_over_the_one_that_its_neighbours_bear_out() -> None:
+def test_a_time_that_the_line_would_have_below_none_changes_no_sign() -> None:
+    one, two, eight = (see(Way("draft", count), *steady(rate), lengths=(2.0,) * count, lengths_by="positions")
+                       for count, rate in ((1, 4000.0), (2, 100.0), (8, 5.0)))  # fmt: skip
+    assert all(math.isfinite(luck) for luck in luck_of(DRAFT, [one, two, eight]).values())
+
+
+def test_a_lucky_start_is_not_chosen_over_the_one_that_the_others_bear_out() -> None:
     """A real vLLM (docs/measured/tuning.md, code 3): side by side 8 tokens were 3.4 % faster than 7."""
     found = [
         see(OFF, *steady(149.75)), see(THREE, *steady(246.56), lengths=(1.93, 2.74, 3.49), lengths_by="positions"),
@@ -68,13 +73,13 @@ def test_a_lucky_start_is_not_chosen_over_the_one_that_its_neighbours_bear_out()
         see(EIGHT, *steady(329.43), lengths=(1.93, 2.74, 3.49, 4.13, 4.71, 5.22, 5.68, 6.15), lengths_by="positions"),
     ]  # fmt: skip
     assert choose(State(DRAFT, tuple(found)), THREE)[0].way == EIGHT
-    assert luck_of(DRAFT, found)[Way("draft", 7)] == pytest.approx(0.015, abs=0.003)
+    assert luck_of(DRAFT, found)[Way("draft", 7)] == pytest.approx(0.010, abs=0.002)
 
 
 def test_it_is_said_why_what_was_measured_as_faster_is_not_taken() -> None:
-    six, seven, eight = (started(Way("draft", count), luck, gain=0.95) for count, luck in ((6, 1.0), (7, 1.06), (8, 1.0)))
-    best, why = choose(State(DRAFT, (started(OFF), six, seven, eight)), OFF)
+    three, seven, eight = (started(Way("draft", count), luck, gain=0.95) for count, luck in ((3, 1.0), (7, 1.06), (8, 1.0)))
+    best, why = choose(State(DRAFT, (started(OFF), three, seven, eight)), OFF)
     assert best.way == EIGHT
     assert why.endswith("; draft 7 was measured 2.9% faster, more than the starts beside it bear out")
-    _, why = choose(State(DRAFT, (started(OFF), six, eight)), OFF)
+    _, why = choose(State(DRAFT, (started(OFF), three, eight)), OFF)
     assert "faster, more" not in why

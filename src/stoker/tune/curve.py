@@ -59,18 +59,6 @@ def guess_rate(count: int, kind: str, plain: Seen, family: Sequence[tuple[int, S
     return Guess(mean, sd)
 
 
-def guess_again(own: Seen, count: int, kind: str, others: Sequence[Anchor], start_sd: float) -> Guess:
-    """Returns the rate that a measured way would have by the time that others' steps took, two at least.
-
-    The tokens of a step are its own: they are counted, and no start changes them. `start_sd` is how far the others' starts
-    may be off by themselves, as the standard deviation of a logarithm.
-    """
-    below, above = _neighbours(others, count)
-    step_s, share = _step_s(count, below, above), _share(count, below, above)
-    started = start_sd * math.hypot((1.0 - share) * below.step_s, share * above.step_s) / step_s
-    return Guess(math.log(length_of(kind, own, count) / step_s), math.hypot(_step_sd(count, below, above), started))
-
-
 def _beyond(mean: float, sd: float, measured: float) -> Guess:
     """Returns what more tokens of a lookup give: what it finds may end before them, and then they change nothing.
 

@@ -1,51 +1,65 @@
-"""How much of a measured rate is likely its start's own luck, by what the other starts say of it. Pure.
+"""How much of a measured rate is likely its start's own luck, by what the other starts of its kind say. Pure.
 
 Two starts of one way differ by more than repeats within either tell: the machine was hotter, or shared, or the memory lay
-differently. A number of draft tokens is known from its neighbours as well, so what it was measured at and what they say are
-weighed against each other (docs/decisions/0045-a-start-is-judged-by-its-neighbours.md).
+differently. The tokens of a step are counted, so only its time is a start's own; and the times of several numbers of draft
+tokens lie near a line, off aside, since the first token brings what drafting costs at all
+(docs/decisions/0045-a-start-is-judged-by-its-neighbours.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
-from stoker.records import Seen, Sighting, Way
-from stoker.tune.curve import Guess, anchors_of, guess_again, log_rate, noise_of
-from stoker.tune.families import OFF, Family
+from stoker.records import Sighting, Way
+from stoker.tune.curve import length_of, log_rate
+from stoker.tune.families import Family
 
 # How far a start is off by itself and its minute, as the standard deviation of a logarithm. In twenty tunings beside their
 # sweeps one way differed by 4.7 % in the middle between two starts, which is 0.05 of each (docs/measured/tuning.md).
 START_SD = 0.04
+BENT_SD = 0.03  # how far off the line a step's time is without any luck
+LEAST_STARTS = 3  # two lie on a line whatever their luck
+KINDS = ("draft", "eagle", "eagle3", "mtp")  # what a lookup finds ends where it ends, and more tokens change nothing
 
 
 def luck_of(families: Iterable[Family], measured: Sequence[Sighting]) -> dict[Way, float]:
     """Returns by how much, as a logarithm, ways were likely measured too fast; what nothing else tells of is left out."""
-    plain = next((one for one in measured if one.way == OFF), None)
-    if plain is None:
-        return {}
-    return {one.way: luck for family in families for one in measured if one.way in family.ways
-            if (luck := _luck(one, plain, measured, family)) is not None}  # fmt: skip
+    found: dict[Way, float] = {}
+    for family in families:
+        own = [one for one in measured if one.way in family.ways and one.way.draft_tokens]
+        if family.kind in KINDS and family.axis and len(own) >= LEAST_STARTS:
+            found |= {one.way: _luck(one, off) for one, off in zip(own, _off_the_line(own), strict=True)}
+    return found
 
 
-def _luck(one: Sighting, plain: Sighting, measured: Iterable[Sighting], family: Family) -> float | None:
-    """Returns the mean over the contents."""
-    count, kind = one.way.draft_tokens or 0, family.kind or ""
-    others = [(other.way.draft_tokens, other) for other in measured
-              if other.way in family.ways and other.way.draft_tokens and other.way != one.way]  # fmt: skip
-    most = max((tokens for tokens, _ in others), default=0)
-    # Beyond what a lookup finds more tokens change nothing, so no line leads there.
-    if not count or not others or (kind == "ngram" and count > most):
-        return None
-    starts = max(1, len(one.start_logs))
-    found = []
-    for place, seen in enumerate(one.seen):
-        anchors = anchors_of(kind, plain.seen[place], [(tokens, other.seen[place]) for tokens, other in others])
-        found.append(_luck_of_one(seen, starts, guess_again(seen, count, kind, anchors, START_SD)))
-    return fmean(found)
+def _luck(one: Sighting, off: float) -> float:
+    started = START_SD**2 / max(1, len(one.start_logs))
+    return off * started / (started + BENT_SD**2)
 
 
-def _luck_of_one(seen: Seen, starts: int, again: Guess) -> float:
-    own_sd = math.hypot(noise_of(seen), START_SD / math.sqrt(starts))
-    return (log_rate(seen) - again.mean) * own_sd**2 / (own_sd**2 + again.sd**2)
+def _off_the_line(own: Sequence[Sighting]) -> list[float]:
+    """Returns how much less time steps took than the line through all of them says, as logarithms, by the contents' mean."""
+    by_content = [
+        _residuals({one.way.draft_tokens or 0: _step_s(one, place) for one in own}) for place in range(len(own[0].seen))
+    ]
+    return [fmean(each) for each in zip(*by_content, strict=True)]
+
+
+def _step_s(one: Sighting, place: int) -> float:
+    seen = one.seen[place]
+    return length_of(one.way.kind or "", seen, one.way.draft_tokens or 0) / math.exp(log_rate(seen))
+
+
+def _residuals(times_s: Mapping[int, float]) -> list[float]:
+    """Returns by how much, as a logarithm, each is below the line that has the least squares of relative differences."""
+    weights = [1 / time_s**2 for time_s in times_s.values()]
+    total = sum(weights)
+    middle = sum(weight * count for weight, count in zip(weights, times_s, strict=True)) / total
+    level = sum(weight * time_s for weight, time_s in zip(weights, times_s.values(), strict=True)) / total
+    pairs = list(zip(weights, times_s.items(), strict=True))
+    slope = sum(weight * (count - middle) * (time_s - level) for weight, (count, time_s) in pairs) / sum(
+        weight * (count - middle) ** 2 for weight, (count, _) in pairs
+    )
+    return [math.log(max(level + slope * (count - middle), time_s / 2) / time_s) for count, time_s in times_s.items()]
