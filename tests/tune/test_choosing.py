@@ -11,7 +11,7 @@ import pytest
 from stoker.engines import find
 from stoker.records import Sighting, Way
 from stoker.tune import choosing
-from stoker.tune.choosing import State, choose, most_starts, next_pair, next_scout, next_way
+from stoker.tune.choosing import State, choose, most_starts, needs_more, next_pair, next_scout, next_way
 from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, plan_families
 from stoker.tune.guessing import guess_all
@@ -248,6 +248,30 @@ def test_a_doubt_is_a_difference_that_may_be_chance() -> None:
     assert not is_in_doubt(faster, off), "it is faster beyond chance"
     assert not is_in_doubt(off, doubtful), "nobody asks whether the slower one is slower"
     assert not is_in_doubt(see(FOUR, 50.4, 50.1, 50.6, 49.9), off, 0.01), "so little is not worth a doubt"
+
+
+LONG = (50.0, 60.0, 40.0, 55.0, 45.0, 50.0, 61.0, 41.0)
+
+
+@pytest.mark.parametrize(
+    ("times", "repeats", "needs"),
+    [
+        ((1.02, 1.08, 0.99, 1.05), 4, True),
+        ((1.30, 1.31, 1.29, 1.30), 4, True),
+        ((0.80, 0.81, 0.79, 0.80), 4, False),
+        ((1.005, 1.0, 0.995, 1.0), 4, False),
+        ((1.02, 1.08, 0.99, 1.05), 8, False),
+        ((0.8, 1.3), 2, True),
+    ],
+    ids=["near", "the fastest so far", "far slower", "surely alike", "as long as the others", "too few to tell"],
+)
+def test_a_way_is_measured_on_while_it_may_be_the_fastest(times: tuple[float, ...], repeats: int, needs: bool) -> None:
+    every = (times * 4)[:repeats]
+    found = see(FIVE, *(rate * by for rate, by in zip(LONG, every, strict=False)))
+    assert needs_more(found, [see(OFF, *LONG)]) is needs
+    faster = see(FOUR, *(2 * rate for rate in LONG))
+    assert not needs_more(found, [see(OFF, *LONG), faster]) or times == (0.8, 1.3), "far slower than another one"
+    assert not needs_more(found, [])
 
 
 def test_no_pair_is_started_again_beyond_half_of_the_sweep() -> None:

@@ -35,9 +35,9 @@ from stoker.records import (
 )
 from stoker.store.bench import read_bench_lines, read_bench_run
 from stoker.store.verifications import read_verifications
-from stoker.tune.choosing import WORTH
+from stoker.tune.choosing import needs_more
 from stoker.tune.families import OFF
-from stoker.tune.ratios import is_in_doubt
+from stoker.tune.ratios import compare
 from stoker.tune.reading import read_cell
 
 NEAR_FLOOR = 1.25  # of what is kept for the system: below, nothing is tried any more
@@ -105,6 +105,7 @@ class Trier:
         self._near_bytes = int(NEAR_FLOOR * config.limits.memory_floor_bytes)
         self._service = tunable.wish.name
         self._bases: dict[Way, Sighting] = {}
+        self._best: Sighting | None = None
         self.starts = 0
         self.took_s: list[float] = []
 
@@ -115,13 +116,18 @@ class Trier:
         plan_id = make_plan(self._tunable.wish_for(way)).plan_id
         for run in self._kept_runs():
             if run.subject.plan_id == plan_id and (found := self._read(run, way, is_kept=True)) is not None:
-                self._note_base(found)
+                self._note(found)
                 return found
         return None
 
-    def _note_base(self, found: Sighting | None) -> None:
-        if found is not None and self._is_base(found.way):
+    def _note(self, found: Sighting | None) -> None:
+        """Keeps what others are compared with: off, what the service has, and the fastest way so far."""
+        if found is None:
+            return
+        if self._is_base(found.way):
             self._bases[found.way] = found
+        if self._best is None or compare(found, self._best).ratio > 1:
+            self._best = found
 
     def _is_base(self, way: Way) -> bool:
         """Tells whether all others are compared with a way: with off, and with what the service has."""
@@ -166,7 +172,7 @@ class Trier:
         asked_s = self._asking.measure_s * len(self._asking.cells())
         self.took_s.append(ready_s - began_s + min(time.monotonic() - ready_s, asked_s))  # few are measured on
         found = self._read(run, way)
-        self._note_base(found)
+        self._note(found)
         return found if found is not None else _say_errors(run)
 
     def start(self, way: Way, *, is_trial: bool = True) -> ServiceView:
@@ -205,15 +211,15 @@ class Trier:
         return keeper.close(bench(wanted, Live(keeper.keep, self._watch))).run
 
     def _goes_on(self, way: Way, result: CellResult) -> bool:
-        """Tells whether a way is measured on: with which all are compared, or which may be faster than those by chance."""
+        """Tells whether a way is measured on: one with which all are compared, or one that may be the fastest."""
         if self._is_base(way):
             return True
         seen = read_cell(result, way, self._asking.objective)
         if seen is None:
             return False
         place, found = self._asking.cells().index(result.cell), Sighting(way, (seen,))
-        bases = [Sighting(one.way, (one.seen[place],)) for one in self._bases.values()]
-        return any(len(seen.rates) < len(base.seen[0].rates) and is_in_doubt(found, base, WORTH) for base in bases)
+        others = [*self._bases.values(), *([] if self._best is None else [self._best])]
+        return needs_more(found, [Sighting(one.way, (one.seen[place],)) for one in others if one.way != way])
 
     def _watch(self, cell: BenchCell, text: str) -> None:
         self._check_memory(())

@@ -7,7 +7,7 @@ improvement first. Once nothing has that chance, the best measured one is best b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from statistics import NormalDist
 
@@ -16,11 +16,12 @@ from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, Family, complexity, scouts
 from stoker.tune.hopeless import cannot_win
 from stoker.tune.luck import luck_of
-from stoker.tune.ratios import Ratio, compare, is_in_doubt, rate_of
+from stoker.tune.ratios import Ratio, compare, is_in_doubt, logs_of, may_be_faster, rate_of
 
 WORTH = 0.01  # what is not faster by this much is not worth a start
 DOUBT = 0.1  # nor is what is faster by that much with a smaller chance
 ALIKE = 0.01  # rates this near are one rate, and the simpler way is taken
+MATTERS = 0.03  # what cannot be faster than another way by this much is not measured on
 NEAR = 0.1  # two ways that a single start of each tells apart by less may be so by what is that start's own
 LEAST_STARTS = 3
 SWEEP_SHARE = 0.5
@@ -105,6 +106,15 @@ def next_way(state: State, guesses: Guesses) -> Way | None:
     worth = {way: guess for way, guess in guesses.items() if way not in hopeless and _chance(guess, goal) >= DOUBT}
     chances = {way: _improvement(guess, goal) for way, guess in worth.items()}
     return max(chances, key=lambda way: (chances[way], [-part for part in complexity(way)]), default=None)
+
+
+def needs_more(found: Sighting, others: Sequence[Sighting]) -> bool:
+    """Tells whether a way is measured on: as long as the others were, while it may be faster than each by what matters.
+
+    A few repeats tell that a way is far slower, and not which of two near ones is the faster.
+    """
+    most = max((len(logs_of(one)) for one in others), default=0)
+    return len(logs_of(found)) < most and all(may_be_faster(found, one, MATTERS) for one in others)
 
 
 def next_pair(state: State, present: Way) -> tuple[Way, ...]:

@@ -69,6 +69,12 @@ def is_in_doubt(a: Sighting, b: Sighting, worth: float = 0.0) -> bool:
     return found.ratio > 1 + worth and not found.is_faster
 
 
+def may_be_faster(a: Sighting, b: Sighting, by: float) -> bool:
+    """Tells whether a is faster than b by as much as `by`, or may be as far as is known."""
+    high = compare(a, b).high
+    return high is None or high > 1 + by
+
+
 def together(first: Sighting, second: Sighting) -> Sighting:
     """Returns what two starts of a way gave, repeat by repeat: both were asked the same prompts."""
     seen = tuple(
