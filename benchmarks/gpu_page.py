@@ -82,10 +82,10 @@ def render_sweep(notes: list[Note]) -> str:
     rows = [[note["engine"], note["way"], f"{note['tok_s']:.0f}"] for note in pick(notes, "sweep")]
     told = [_say_tuned(note) for note in pick(notes, "tune")]
     for note in pick(notes, "turns"):
-        ratios = [one / other for one, other in note["tok_s"] if other] or [1.0]
+        ratios = [one / other for one, other in note["tok_s"] if one and other] or [1.0]
         told.append(
             f"{note['engine']}: the sweep's best was *{note['best']}*, and side by side the choice, *{note['chosen']}*, had"
-            f" {share(statistics.median(ratios))} of its rate."
+            f" {share(statistics.geometric_mean(ratios))} of its rate."
         )
     return render_table(("engine", "drafts", "tok/s"), rows) + "".join(f"\n{line}\n" for line in told)
 

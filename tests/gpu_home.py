@@ -133,8 +133,9 @@ class GpuHome(Home):
         """Brings a service up, and notes how long that took and what of."""
         began_s = time.monotonic()
         view = self.json("up", name)
+        if view["pid"] not in self.leaders:  # else it was up already, and that is no start
+            self.note("start", name, took_s=round(time.monotonic() - began_s, 1), stages=self.stages(name))
         self.leaders.add(view["pid"])
-        self.note("start", name, took_s=round(time.monotonic() - began_s, 1), stages=self.stages(name))
         return self.service(name)
 
     def stages(self, name: str) -> dict[str, float]:

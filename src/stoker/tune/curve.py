@@ -48,12 +48,16 @@ class Anchor(Record, frozen=True):
 
 def guess_rate(count: int, kind: str, plain: Seen, family: Sequence[tuple[int, Seen]]) -> Guess:
     """Returns the rate to expect with `count` draft tokens; `family` is what was measured of others, at least one."""
-    anchors = anchors_of(kind, plain, family)
-    below, above = _neighbours(anchors, count)
+    anchors = _anchors(kind, plain, family)
+    places = [one.draft_tokens for one in anchors]
+    place = min(max(1, bisect_left(places, count)), len(anchors) - 1)
+    below, above = anchors[place - 1], anchors[place]
+    step_s = _step_s(count, below, above)
     source = _source(anchors, count)
     length, by = _length(kind, source, count)
-    mean = math.log(length / _step_s(count, below, above))
-    sd = math.hypot(_step_sd(count, below, above), LENGTHS_SD[by] * _apart(count, source.draft_tokens))
+    lengths_sd = LENGTHS_SD[by] * _apart(count, source.draft_tokens)
+    sd = math.hypot(_between_sd(count, below, above), lengths_sd, _noise(below), _noise(above))
+    mean = math.log(length / step_s)
     if kind == "ngram" and count > above.draft_tokens:
         return _beyond(mean, sd, log_rate(above.seen))
     return Guess(mean, sd)
@@ -68,8 +72,7 @@ def _beyond(mean: float, sd: float, measured: float) -> Guess:
     return Guess(mean + apart, math.hypot(sd, apart))
 
 
-def anchors_of(kind: str, plain: Seen, family: Sequence[tuple[int, Seen]]) -> list[Anchor]:
-    """Returns what was measured by the number of draft tokens, off first."""
+def _anchors(kind: str, plain: Seen, family: Sequence[tuple[int, Seen]]) -> list[Anchor]:
     drafted = [Anchor(count, length, length / _rate(seen), seen) for count, seen in sorted(family, key=lambda one: one[0])
                for length in (length_of(kind, seen, count),)]  # fmt: skip
     return [Anchor(0, 1.0, 1.0 / _rate(plain), plain), *drafted]
@@ -104,28 +107,14 @@ def length_of(kind: str, seen: Seen, count: int) -> float:
     return expected_length(falling_rates(USUAL_FIRST_RATE[sort_of(kind) or "draft"], count))
 
 
-def _neighbours(anchors: Sequence[Anchor], count: int) -> tuple[Anchor, Anchor]:
-    """Returns the two that the line through a number of draft tokens is drawn by; the last two where it is beyond all."""
-    places = [one.draft_tokens for one in anchors]
-    place = min(max(1, bisect_left(places, count)), len(anchors) - 1)
-    return anchors[place - 1], anchors[place]
-
-
 def _step_s(count: int, below: Anchor, above: Anchor) -> float:
-    return max(min(below.step_s, above.step_s), below.step_s + _share(count, below, above) * (above.step_s - below.step_s))
-
-
-def _share(count: int, below: Anchor, above: Anchor) -> float:
-    """Returns how far along the way from one to the other a number is; over 1 beyond both."""
-    return (count - below.draft_tokens) / (above.draft_tokens - below.draft_tokens)
-
-
-def _step_sd(count: int, below: Anchor, above: Anchor) -> float:
-    return math.hypot(_between_sd(count, below, above), noise_of(below.seen), noise_of(above.seen))
+    share = (count - below.draft_tokens) / (above.draft_tokens - below.draft_tokens)
+    return max(min(below.step_s, above.step_s), below.step_s + share * (above.step_s - below.step_s))
 
 
 def _between_sd(count: int, below: Anchor, above: Anchor) -> float:
-    share = _share(count, below, above)
+    gap = above.draft_tokens - below.draft_tokens
+    share = (count - below.draft_tokens) / gap
     away = min(share, abs(1.0 - share)) * 2  # 1 halfway, and beyond the last one as much as it is away
     return BETWEEN * away * abs(math.log(above.step_s / below.step_s))
 
@@ -134,9 +123,9 @@ def _apart(count: int, measured: int) -> float:
     return abs(measured - count) / measured
 
 
-def noise_of(seen: Seen) -> float:
-    """Returns how far off the mean of its rates may be by chance, as the standard deviation of a logarithm."""
-    logs = [math.log(rate) for rate in seen.rates]
+def _noise(anchor: Anchor) -> float:
+    """Returns how far off the mean of its rates may be by chance."""
+    logs = [math.log(rate) for rate in anchor.seen.rates]
     if len(logs) < 2:  # nobody knows, so it is taken to be a tenth
         return 0.1
     middle = sum(logs) / len(logs)

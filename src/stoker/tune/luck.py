@@ -9,8 +9,8 @@ tokens lie near a line, off aside, since the first token brings what drafting co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Iterable, Sequence
+from statistics import fmean, linear_regression
 
 from stoker.records import Sighting, Way
 from stoker.tune.curve import length_of, log_rate
@@ -41,9 +41,8 @@ def _luck(one: Sighting, off: float) -> float:
 
 def _off_the_line(own: Sequence[Sighting]) -> list[float]:
     """Returns how much less time steps took than the line through all of them says, as logarithms, by the contents' mean."""
-    by_content = [
-        _residuals({one.way.draft_tokens or 0: _step_s(one, place) for one in own}) for place in range(len(own[0].seen))
-    ]
+    contents = range(len(own[0].seen))
+    by_content = [_residuals([(one.way.draft_tokens or 0, _step_s(one, place)) for one in own]) for place in contents]
     return [fmean(each) for each in zip(*by_content, strict=True)]
 
 
@@ -52,14 +51,7 @@ def _step_s(one: Sighting, place: int) -> float:
     return length_of(one.way.kind or "", seen, one.way.draft_tokens or 0) / math.exp(log_rate(seen))
 
 
-def _residuals(times_s: Mapping[int, float]) -> list[float]:
-    """Returns by how much, as a logarithm, each is below the line that has the least squares of relative differences."""
-    weights = [1 / time_s**2 for time_s in times_s.values()]
-    total = sum(weights)
-    middle = sum(weight * count for weight, count in zip(weights, times_s, strict=True)) / total
-    level = sum(weight * time_s for weight, time_s in zip(weights, times_s.values(), strict=True)) / total
-    pairs = list(zip(weights, times_s.items(), strict=True))
-    slope = sum(weight * (count - middle) * (time_s - level) for weight, (count, time_s) in pairs) / sum(
-        weight * (count - middle) ** 2 for weight, (count, _) in pairs
-    )
-    return [math.log(max(level + slope * (count - middle), time_s / 2) / time_s) for count, time_s in times_s.items()]
+def _residuals(times: Sequence[tuple[int, float]]) -> list[float]:
+    """Returns by how much, as a logarithm, each time is below the line through all."""
+    slope, begin_s = linear_regression(*zip(*times, strict=True))
+    return [math.log(max(begin_s + slope * count, time_s / 2) / time_s) for count, time_s in times]
