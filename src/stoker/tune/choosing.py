@@ -23,6 +23,7 @@ DOUBT = 0.1  # nor is what is faster by that much with a smaller chance
 ALIKE = 0.01  # rates this near are one rate, and the simpler way is taken
 MATTERS = 0.03  # what cannot be faster than another way by this much is not measured on
 NEAR = 0.1  # two ways that a single start of each tells apart by less may be so by what is that start's own
+CLOSE = 0.06  # for two that are nearer than this the last two starts are kept
 LEAST_STARTS = 3
 SWEEP_SHARE = 0.5
 
@@ -104,8 +105,27 @@ def next_way(state: State, guesses: Guesses) -> Way | None:
     goal = _goal(state)
     hopeless = {way for family in state.families for way in cannot_win(family, state.measured, goal)}
     worth = {way: guess for way, guess in guesses.items() if way not in hopeless and _chance(guess, goal) >= DOUBT}
+    if _is_close(state) and all(guess.mean < goal for guess in worth.values()):
+        return None  # the last two starts tell more of the best two
     chances = {way: _improvement(guess, goal) for way, guess in worth.items()}
     return max(chances, key=lambda way: (chances[way], [-part for part in complexity(way)]), default=None)
+
+
+def _is_close(state: State) -> bool:
+    """Tells whether two starts are left, and the best two that draft in different manners are near each other."""
+    leader = _fastest(state.measured)
+    rival = _rival(state, leader)
+    return (
+        state.starts + 2 == most_starts(state) and rival is not None and compare(leader, rival).ratio <= 1 + CLOSE
+        and not (leader.is_kept or rival.is_kept)
+    )  # fmt: skip
+
+
+def _rival(state: State, best: Sighting) -> Sighting | None:
+    """Returns the fastest of another family."""
+    own = next((family.ways for family in state.families if best.way in family.ways), (best.way,))
+    rivals = [one for one in state.measured if one.way not in own]
+    return _fastest(rivals) if rivals else None
 
 
 def needs_more(found: Sighting, others: Sequence[Sighting]) -> bool:
@@ -120,13 +140,12 @@ def needs_more(found: Sighting, others: Sequence[Sighting]) -> bool:
 def next_pair(state: State, present: Way) -> tuple[Way, ...]:
     """Returns two ways to be started again, one after the other, before one is taken; none where that is not worth it.
 
-    They are the choice and the fastest that drafts in another manner. The machine may have become slower between the first
+    They are the choice and the fastest of another family. The machine may have become slower between the first
     starts of both, or one of those was lucky; where they are far apart beyond chance, that changes nothing. Numbers beside
     each other are known from one another, and which of them is taken matters little.
     """
     best, _ = choose(state, present)
-    rivals = [one for one in state.measured if one.way.kind != best.way.kind]
-    rival = _fastest(rivals) if rivals else None
+    rival = _rival(state, best)
     if rival is None or state.starts + 2 > most_starts(state) or best.is_kept or rival.is_kept or best.start_logs:
         return ()
     near = abs(math.log(compare(best, rival).ratio)) <= NEAR

@@ -22,6 +22,8 @@ def cannot_win(family: Family, measured: Sequence[Sighting], goal: float) -> fro
     if plain is None or not own:
         return frozenset()
     longest = max(own, key=lambda one: one.way.draft_tokens or 0)
+    if family.kind == "ngram" and any(seen.lengths_by != "positions" for seen in longest.seen):
+        return frozenset()  # where it finds much, what lies beyond is right more often than the mean tells
     tokens, both = longest.way.draft_tokens or 1, list(zip(plain.seen, longest.seen, strict=True))
     more = [(way, count) for way in family.ways if (count := way.draft_tokens or 0) > tokens]
     return frozenset(way for way, count in more if fmean(best_case(count, *pair, tokens) for pair in both) < goal)

@@ -54,12 +54,11 @@ def rate_of(sighting: Sighting) -> float:
 
 
 def compare(a: Sighting, b: Sighting) -> Ratio:
-    """Returns a's rate by b's, repeat by repeat; less sure by what a start adds, where both were started several times."""
+    """Returns a's rate by b's, repeat by repeat; of what was started twice, by the mean of both starts."""
     pairs = list(zip(logs_of(a), logs_of(b), strict=False))
     middle, half = interval([one - other for one, other in pairs], LEVEL)
     if half is None:
         return Ratio(math.exp(middle), None, None)
-    half = math.hypot(half, _start_half(a.start_logs, b.start_logs))
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
@@ -90,12 +89,6 @@ def start_spread(*logs: Sequence[float]) -> float:
     squares = [(one - sum(each) / len(each)) ** 2 for each in logs for one in each]
     freedom = sum(len(each) - 1 for each in logs if each)
     return math.sqrt(sum(squares) / freedom) if freedom else 0.0
-
-
-def _start_half(a: Sequence[float], b: Sequence[float]) -> float:
-    if len(a) < 2 or len(b) < 2:
-        return 0.0
-    return student_t(LEVEL, len(a) + len(b) - 2) * start_spread(a, b) * math.sqrt(1 / len(a) + 1 / len(b))
 
 
 def band_of(sighting: Sighting) -> Band:
