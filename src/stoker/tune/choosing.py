@@ -28,6 +28,7 @@ LEAST_STARTS = 3
 SWEEP_SHARE = 0.5
 
 NORMAL = NormalDist()
+NO_LUCK: Mapping[Way, float] = {}
 Guesses = Mapping[Way, Guess]
 
 
@@ -93,9 +94,9 @@ def _goal(state: State) -> float:
     return math.log(rate_of(_fastest(state.measured)) * (1 + WORTH))
 
 
-def _fastest(measured: Iterable[Sighting]) -> Sighting:
+def _fastest(measured: Iterable[Sighting], luck: Mapping[Way, float] = NO_LUCK) -> Sighting:
     """Returns the fastest by the prompts that both had: what was measured for longer also had those that come later."""
-    return reduce(lambda best, one: one if compare(one, best).ratio > 1 else best, measured)
+    return reduce(lambda best, one: one if _fair(one, best, luck).ratio > 1 else best, measured)
 
 
 def next_way(state: State, guesses: Guesses) -> Way | None:
@@ -169,7 +170,7 @@ def choose(state: State, present: Way) -> tuple[Sighting, str]:
     Each is taken to be as fast as it was measured, less what is likely its start's own luck.
     """
     luck = luck_of(state.families, state.measured)
-    leader = reduce(lambda best, one: one if _fair(one, best, luck).ratio > 1 else best, state.measured)
+    leader = _fastest(state.measured, luck)
     alike = [one for one in state.measured if _fair(leader, one, luck).ratio <= 1 + ALIKE]
     best = min(alike, key=lambda one: complexity(one.way, present))
     for way in (OFF, present):

@@ -23,8 +23,8 @@ BETWEEN = 0.1
 # How far off the lengths may be that come from a mean, and those that come from nothing, as the standard deviation of a log.
 LENGTHS_SD: dict[LengthsBy, float] = {"positions": 0.0, "mean": 0.06, "usual": 0.25}
 # Of a lookup the time that drafting adds to a step, and what it adds to the step's tokens, grow by a power of the number of
-# tokens, since many lookups find fewer: 0.62 and 0.37 in the middle of 36 pairs of 22 tunings of llama.cpp's, and within
-# 0.1 of it two times in three (docs/measured/tuning.md).
+# tokens, since many lookups find fewer: in the middle of 36 pairs of 22 tunings of llama.cpp's, most within 0.1 of it. Those
+# ten that are kept say 0.67 and 0.38 (`python -m benchmarks.tuning_replay`).
 LOOKUP_TIME, LOOKUP_GAIN, LOOKUP_SD = 0.62, 0.37, 0.1
 
 
@@ -57,11 +57,7 @@ def guess_rate(count: int, kind: str, plain: Seen, family: Sequence[tuple[int, S
     place = min(max(1, bisect_left(places, count)), len(anchors) - 1)
     below, above = anchors[place - 1], anchors[place]
     share = _share(kind, count, below.draft_tokens, above.draft_tokens)
-    length, lengths_sd = (
-        _length_of_lookup(_source(anchors, count), count)
-        if kind == "ngram"
-        else _length_of_chain(kind, _source(anchors, count), count)
-    )
+    length, lengths_sd = _length(kind, _source(anchors, count), count)
     sd = math.hypot(_between_sd(share, below, above), lengths_sd, _noise(below), _noise(above))
     return Guess(math.log(length / _step_s(share, below, above)), sd)
 
@@ -86,18 +82,18 @@ def _source(anchors: Sequence[Anchor], count: int) -> Anchor:
     return next((one for one in anchors[1:] if one.draft_tokens >= count), anchors[-1])
 
 
-def _length_of_chain(kind: str, source: Anchor, count: int) -> tuple[float, float]:
+def _length(kind: str, source: Anchor, count: int) -> tuple[float, float]:
     """Returns the tokens of a step, and how far off they may be, as the standard deviation of a logarithm."""
-    is_counted = count <= len(source.seen.lengths)
-    length = source.seen.lengths[count - 1] if is_counted else length_of(kind, source.seen, count)
-    return length, LENGTHS_SD[source.seen.lengths_by if is_counted else "usual"] * _apart(count, source.draft_tokens)
+    seen = source.seen
+    is_counted = count <= len(seen.lengths)
+    if kind == "ngram" and seen.lengths and not (is_counted and seen.lengths_by == "positions"):
+        return _length_of_lookup(source, count)
+    length = seen.lengths[count - 1] if is_counted else length_of(kind, seen, count)
+    return length, LENGTHS_SD[seen.lengths_by if is_counted else "usual"] * _apart(count, source.draft_tokens)
 
 
 def _length_of_lookup(source: Anchor, count: int) -> tuple[float, float]:
-    """Returns the tokens of a step as counted by position, else by a power of what the measured number gains."""
-    seen = source.seen
-    if not seen.lengths or (seen.lengths_by == "positions" and count <= len(seen.lengths)):
-        return _length_of_chain("ngram", source, count)
+    """Returns the same by a power of what the measured number of tokens gains."""
     further = count / source.draft_tokens
     length = 1.0 + (source.length - 1.0) * further**LOOKUP_GAIN
     return length, LOOKUP_SD * abs(math.log(further)) * (length - 1.0) / length

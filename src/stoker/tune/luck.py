@@ -16,11 +16,11 @@ from stoker.records import Sighting, Way
 from stoker.tune.curve import length_of, log_rate
 from stoker.tune.families import Family
 
-# How far a start is off by itself and its minute, as the standard deviation of a logarithm. In twenty tunings beside their
-# sweeps one way differed by 4.7 % in the middle between two starts, which is 0.05 of each (docs/measured/tuning.md).
+# How far a start is off by itself and its minute, as the standard deviation of a logarithm. Between a tuning and its sweep
+# one way differed by 6.7 % in the middle (docs/measured/tuning.md), a part of which all ways had in common.
 START_SD = 0.04
 BENT_SD = 0.03  # how far off the line a step's time is without any luck
-LEAST_STARTS = 3  # two lie on a line whatever their luck
+LEAST_ON_A_LINE = 3  # two lie on a line whatever their luck
 KINDS = ("draft", "eagle", "eagle3", "mtp")  # what a lookup finds ends where it ends, and more tokens change nothing
 
 
@@ -29,7 +29,7 @@ def luck_of(families: Iterable[Family], measured: Sequence[Sighting]) -> dict[Wa
     found: dict[Way, float] = {}
     for family in families:
         own = [one for one in measured if one.way in family.ways and one.way.draft_tokens]
-        if family.kind in KINDS and family.axis and len(own) >= LEAST_STARTS:
+        if family.kind in KINDS and family.axis and len(own) >= LEAST_ON_A_LINE:
             found |= {one.way: _luck(one, off) for one, off in zip(own, _off_the_line(own), strict=True)}
     return found
 
