@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -70,7 +70,7 @@ class Machine:
         return None
 
 
-def lengths_after(figures: Sequence[Figure] | Iterator[Figure], least: int) -> list[tuple[int, float]]:
+def lengths_after(figures: Iterable[Figure], least: int) -> list[tuple[int, float]]:
     """Returns the tokens of a step that tuning saw of lookups after matches of `least`, by their draft tokens."""
     names = {f"ngram {count} after {least}": count for count in (8, 16, 32)}
     return sorted((names[one.way], one.accept_length) for one in figures if one.way in names and one.accept_length)
@@ -78,7 +78,8 @@ def lengths_after(figures: Sequence[Figure] | Iterator[Figure], least: int) -> l
 
 def tune(machine: Machine) -> State:
     """Explores a machine as `stoker tune` does."""
-    state, way = State(FAMILIES), PRESENT
+    state = State(FAMILIES)
+    way: Way | None = PRESENT
     while way is not None:
         state = msgspec.structs.replace(state, measured=(*state.measured, machine.measure(way)))
         way = next_scout(state) or next_way(state, guess_all(state))
