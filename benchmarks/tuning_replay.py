@@ -25,6 +25,7 @@ from stoker.tune.choosing import State, choose, next_pair, next_scout, next_way
 from stoker.tune.curve import LOOKUP_GAIN
 from stoker.tune.families import plan_families
 from stoker.tune.guessing import guess_all
+from stoker.tune.luck import BASE_SD
 from stoker.tune.ratios import together
 from stoker.tune.reading import lengths_from_mean
 
@@ -54,11 +55,13 @@ class Machine:
 
     def measure(self, way: Way) -> Sighting:
         """Starts a way once, and measures it."""
-        rate = self._rate(way.name) * math.exp(self._random.gauss(0.0, self._luck_sd))
+        luck = self._random.gauss(0.0, self._luck_sd)
+        rate = self._rate(way.name) * math.exp(luck)
         rates = tuple(rate * math.exp(one + self._random.gauss(0.0, NOISE_SD)) for one in self._prompts)
         count, length = way.draft_tokens or 0, self._length(way)
         lengths = () if length is None else lengths_from_mean((length - 1) / count, count)
-        return Sighting(way, (Seen("text", rates, lengths, "mean" if lengths else "usual"),))
+        base_s = math.exp(self._random.gauss(-luck, BASE_SD)) / self._rate("off") if way.kind in ("off", "ngram") else None
+        return Sighting(way, (Seen("text", rates, lengths, "mean" if lengths else "usual", base_step_s=base_s),))
 
     def _length(self, way: Way) -> float | None:
         """Returns the tokens of a step: of a lookup that was not tuned, by the nearest that was."""

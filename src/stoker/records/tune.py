@@ -20,6 +20,7 @@ class Seen(Record, frozen=True):
     """What one way gave for one content: a rate for each repeat, and the tokens that a step gives with 1 to N draft tokens.
 
     `lengths` is empty without drafts, and where the engine tells nothing of them. `run_id` is the run that was kept.
+    `base_step_s` are the seconds of a step without drafts, where that was off or a lookup whose counters tell it.
     """
 
     content: str
@@ -28,6 +29,7 @@ class Seen(Record, frozen=True):
     lengths_by: LengthsBy = "usual"
     accept_rate: float | None = None
     run_id: int | None = None
+    base_step_s: float | None = None
 
 
 class Sighting(Record, frozen=True):

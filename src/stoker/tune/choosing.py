@@ -15,7 +15,7 @@ from stoker.records import Record, Sighting, SpeculationKind, Way
 from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, Family, complexity, scouts
 from stoker.tune.hopeless import cannot_win
-from stoker.tune.luck import luck_of
+from stoker.tune.luck import knows_luck, luck_of
 from stoker.tune.ratios import Ratio, compare, is_in_doubt, logs_of, may_be_faster, rate_of
 
 WORTH = 0.01  # what is not faster by this much is not worth a start
@@ -90,7 +90,7 @@ def _hopeless(state: State, family: Family) -> frozenset[Way]:
 
 
 def _goal(state: State) -> float:
-    """Returns the logarithm of the rate that is worth a start; something was measured."""
+    """Returns the logarithm of the rate that is worth a start, as measured; something was."""
     return math.log(rate_of(_fastest(state.measured)) * (1 + WORTH))
 
 
@@ -114,19 +114,25 @@ def next_way(state: State, guesses: Guesses) -> Way | None:
 
 def _is_close(state: State) -> bool:
     """Tells whether two starts are left, and the best two that draft in different manners are near each other."""
-    leader = _fastest(state.measured)
-    rival = _rival(state, leader)
+    luck = luck_of(state.families, state.measured)
+    leader = _fastest(state.measured, luck)
+    rival = _rival(state, leader, luck)
     return (
-        state.starts + 2 == most_starts(state) and rival is not None and compare(leader, rival).ratio <= 1 + CLOSE
-        and not (leader.is_kept or rival.is_kept)
+        state.starts + 2 == most_starts(state) and rival is not None and _fair(leader, rival, luck).ratio <= 1 + CLOSE
+        and _may_start_again(leader, rival)
     )  # fmt: skip
 
 
-def _rival(state: State, best: Sighting) -> Sighting | None:
+def _may_start_again(best: Sighting, rival: Sighting) -> bool:
+    """Tells whether a second start of both would tell more: not where each start told its own luck."""
+    return not (best.is_kept or rival.is_kept or knows_luck(best) and knows_luck(rival))
+
+
+def _rival(state: State, best: Sighting, luck: Mapping[Way, float]) -> Sighting | None:
     """Returns the fastest of another family."""
     own = next((family.ways for family in state.families if best.way in family.ways), (best.way,))
     rivals = [one for one in state.measured if one.way not in own]
-    return _fastest(rivals) if rivals else None
+    return _fastest(rivals, luck) if rivals else None
 
 
 def needs_more(found: Sighting, others: Sequence[Sighting]) -> bool:
@@ -145,11 +151,12 @@ def next_pair(state: State, present: Way) -> tuple[Way, ...]:
     starts of both, or one of those was lucky; where they are far apart beyond chance, that changes nothing. Numbers beside
     each other are known from one another, and which of them is taken matters little.
     """
+    luck = luck_of(state.families, state.measured)
     best, _ = choose(state, present)
-    rival = _rival(state, best)
-    if rival is None or state.starts + 2 > most_starts(state) or best.is_kept or rival.is_kept or best.start_logs:
+    rival = _rival(state, best, luck)
+    if rival is None or state.starts + 2 > most_starts(state) or best.start_logs or not _may_start_again(best, rival):
         return ()
-    near = abs(math.log(compare(best, rival).ratio)) <= NEAR
+    near = abs(math.log(_fair(best, rival, luck).ratio)) <= NEAR
     return (best.way, rival.way) if near or is_in_doubt(rival, best, WORTH) else ()
 
 

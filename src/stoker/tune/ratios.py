@@ -77,7 +77,10 @@ def may_be_faster(a: Sighting, b: Sighting, by: float) -> bool:
 def together(first: Sighting, second: Sighting) -> Sighting:
     """Returns what two starts of a way gave, repeat by repeat: both were asked the same prompts."""
     seen = tuple(
-        msgspec.structs.replace(one, rates=tuple(math.sqrt(a * b) for a, b in zip(one.rates, other.rates, strict=False)))
+        msgspec.structs.replace(
+            one, rates=tuple(math.sqrt(a * b) for a, b in zip(one.rates, other.rates, strict=False)),
+            base_step_s=math.sqrt(one.base_step_s * other.base_step_s) if one.base_step_s and other.base_step_s else None,
+        )
         for one, other in zip(first.seen, second.seen, strict=True)
     )
     logs = tuple(mean_log([rate_of(one)]) for one in (first, second))

@@ -7,6 +7,7 @@ from itertools import accumulate
 from stoker.plan.speed.curve import rates_from_mean
 from stoker.plan.speed.speculation import expected_length
 from stoker.records import BenchRepeat, CellResult, LengthsBy, Objective, Seen, SpeculationSeen, Way
+from stoker.tune.steps import base_step_s, read_steps
 
 # One request: tokens a second after its first write. Many: all tokens of a repeat by its time, waits for prompts among it;
 # for goodput only the share of them whose requests were within their limits.
@@ -25,7 +26,9 @@ def read_cell(result: CellResult, way: Way, objective: Objective, run_id: int | 
     told = result.speculation
     lengths, by = _lengths(told, way, _drafted_share(told, result.repeats)) if told else ((), "usual")
     rates = tuple(speed * max(LEAST_SHARE, share) for speed, share in zip(speeds, shares, strict=False))
-    return Seen(result.cell.content, rates, lengths, by, told.accept_rate if told else None, run_id)
+    is_plain = objective == "single" and way.kind in ("off", "ngram")  # another draft adds to each step
+    base_s = base_step_s(read_steps(result.repeats, speeds, drafts=way.kind != "off")) if is_plain else None
+    return Seen(result.cell.content, rates, lengths, by, told.accept_rate if told else None, run_id, base_s)
 
 
 def _drafted_share(told: SpeculationSeen | None, repeats: tuple[BenchRepeat, ...]) -> float:
