@@ -9,9 +9,10 @@ import pytest
 
 from stoker.engines import find
 from stoker.records import Sighting, Way
-from stoker.tune.choosing import State, choose
+from stoker.tune.choosing import State, choose, next_pair
 from stoker.tune.families import OFF, plan_families
-from stoker.tune.luck import luck_of
+from stoker.tune.luck import BASE_SD, START_SD, knows_luck, luck_of
+from stoker.tune.ratios import together
 from tune_samples import see, steady
 
 DRAFT = plan_families(find("vllm"), "draft", has_draft_layers=False)
@@ -83,3 +84,48 @@ def test_it_is_said_why_what_was_measured_as_faster_is_not_taken() -> None:
     assert why.endswith("; draft 7 was measured 2.9% faster, more than the starts beside it bear out")
     _, why = choose(State(DRAFT, (started(OFF), three, eight)), OFF)
     assert "faster, more" not in why
+
+
+LLAMACPP = plan_families(find("llamacpp"), "draft", has_draft_layers=False)
+LOOKUP = Way("ngram", 8, lookup_min=6)
+BASE_S = 1 / 850
+
+
+def told(way: Way, rate: float, machine: float = 1.0) -> Sighting:
+    """Returns a way whose start told how fast the machine was, as a multiple of what it was for off."""
+    lengths: tuple[float, ...] = (1.3,) if way.draft_tokens else ()
+    return see(way, *steady(rate), base_step_s=BASE_S / machine, lengths=lengths, lengths_by="mean" if lengths else "usual")
+
+
+@pytest.mark.parametrize("machine", [0.94, 1.0, 1.05])
+def test_a_lookups_steps_without_drafts_tell_how_fast_the_machine_was(machine: float) -> None:
+    found = luck_of(LLAMACPP, [told(OFF, 850.0), told(LOOKUP, 900.0, machine)])
+    assert set(found) == {LOOKUP}
+    assert found[LOOKUP] == pytest.approx(math.log(machine) * START_SD**2 / (START_SD**2 + BASE_SD**2))
+
+
+def test_nothing_is_said_of_a_lookup_where_it_or_off_does_not_tell() -> None:
+    silent = see(LOOKUP, *steady(900.0))
+    assert luck_of(LLAMACPP, [told(OFF, 850.0), silent]) == {}
+    assert luck_of(LLAMACPP, [see(OFF, *steady(850.0)), told(LOOKUP, 900.0, 0.9)]) == {}
+    assert not knows_luck(silent)
+    assert not knows_luck(see(THREE, *steady(50.0), base_step_s=BASE_S)), "another draft adds to each step"
+
+
+def test_a_lookup_that_was_measured_in_a_slow_minute_is_chosen_all_the_same() -> None:
+    """A real llama.cpp: 857.6 tok/s for 849.9, and side by side 898 for 826."""
+    state = State(LLAMACPP, (told(OFF, 849.9), told(LOOKUP, 857.6, 0.93)))
+    assert choose(state, OFF)[0].way == LOOKUP
+    assert choose(State(LLAMACPP, (told(OFF, 849.9), told(LOOKUP, 857.6))), OFF)[0].way == OFF
+
+
+def test_two_that_told_their_luck_are_not_started_again() -> None:
+    near = (told(OFF, 850.0), told(LOOKUP, 870.0))
+    assert next_pair(State(LLAMACPP, near), OFF) == ()
+    assert next_pair(State(LLAMACPP, (near[0], see(LOOKUP, *steady(870.0)))), OFF) == (LOOKUP, OFF)
+
+
+def test_two_starts_of_a_lookup_tell_the_mean_of_both_machines() -> None:
+    twice = together(told(LOOKUP, 900.0, 0.9), told(LOOKUP, 1100.0, 1.1))
+    assert twice.seen[0].base_step_s == pytest.approx(BASE_S / math.sqrt(0.99))
+    assert together(told(LOOKUP, 900.0), see(LOOKUP, *steady(900.0))).seen[0].base_step_s is None

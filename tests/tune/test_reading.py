@@ -9,9 +9,12 @@ import pytest
 from bench_seen import make_cell, make_repeat, make_request
 from stoker.bench.figures import figures_of
 from stoker.records import BenchSlo, CellResult, Objective, SpeculationSeen, Way
+from stoker.tune.families import OFF
 from stoker.tune.reading import read_cell
+from stoker.tune.steps import LEAST_REPEATS
 
 FOUR = Way("draft", 4)
+QUIET = SpeculationSeen("counters", 0, 0, 0, None, None)
 STEPS, TOKENS = 40, 99  # of the request of bench_seen: 100 tokens, the first of which comes with the prompt
 
 
@@ -88,3 +91,13 @@ def test_a_repeat_without_a_good_request_has_a_rate_still() -> None:
     seen = read_cell(cell(None, repeats=repeats, figures=figures_of(repeats, BenchSlo(ttft_s=0.5))), FOUR, "goodput")
     assert seen is not None
     assert 0 < seen.rates[0] < 2
+
+
+def test_off_and_lookups_tell_a_step_without_drafts_and_other_drafts_do_not() -> None:
+    told = SpeculationSeen("counters", 40, 19, 10, 19 / 40, 2.9)
+    repeats = tuple(make_repeat(make_request(), speculation=told if place % 2 else QUIET) for place in range(LEAST_REPEATS))
+    facts = {"repeats": repeats, "figures": figures_of(repeats)}
+    base = {way.name: read_cell(cell(told, **facts), way, "single") for way in (OFF, Way("ngram", 4), FOUR)}
+    assert [one is not None and one.base_step_s is not None for one in base.values()] == [True, True, False]
+    assert (seen := read_cell(cell(told, **facts), Way("ngram", 4), "throughput")) is not None
+    assert seen.base_step_s is None, "of many at once nobody knows whose a step is"

@@ -36,7 +36,9 @@ def test_off_and_a_lookup_that_finds_nothing_tell_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    "repeats", [taken(noise=0.3)[:LEAST_REPEATS], [Steps(255 * BASE_S, 100, 400)] * 20], ids=["noise", "each step drafts as much"]
+    "repeats",
+    [taken(noise=0.3)[:LEAST_REPEATS], [Steps(255 * BASE_S, 100, 400)] * 20],
+    ids=["noise", "each step drafts as much"],
 )
 def test_what_is_not_told_is_not_known(repeats: Sequence[Steps]) -> None:
     assert base_step_s(repeats) is None

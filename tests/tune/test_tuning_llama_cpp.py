@@ -149,7 +149,8 @@ def test_with_a_draft_and_two_contents_the_choice_is_what_was_measured(home: Hom
     assert len(guessed) >= 6, "the draft model costs more than it gains: no more of it need be tried"
     assert all(one["predicted"]["low_tok_s"] <= one["predicted"]["high_tok_s"] for one in guessed)
     chosen = measured[name_of(view["chosen"])]
-    assert chosen * (1 + ALIKE) >= max(measured.values()) or "no difference" in view["why"]
+    told_otherwise = any(one in view["why"] for one in ("no difference", "faster, more than the starts"))
+    assert chosen * (1 + ALIKE) >= max(measured.values()) or told_otherwise
     assert coder_table(home)["speculation"] == view["chosen"]["kind"]
     assert home.service("coder").state is State.READY
 
@@ -257,7 +258,8 @@ def test_the_demo_is_tuned_and_nothing_is_written_since_no_table_is_its_own(home
     page = home.folder / "tuning.html"
     said = home.run("tune", "--yes", *QUICK, "--content", "code", "-o", str(page)).stdout
     assert said.startswith("demo (llamacpp): how it drafts, for code, one request at a time. Now: ")
-    assert len([line for line in said.splitlines() if line.startswith("off: ") and "of at most" in line]) == 1
+    [off] = [line for line in said.splitlines() if line.startswith("off: ")]
+    assert "of at most 8)" in off, "it was up"
     assert "<svg" in page.read_text()
     assert "not written" in said or "nothing was changed" in said
     assert "●" in said

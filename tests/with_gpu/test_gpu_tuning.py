@@ -21,7 +21,7 @@ ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
 HEAD = "eagle3"
 DRAFT = f'draft = "{MODELS}/hf-{HEAD}"'
 # One chain alone, so that all of it can be swept beside; off is among its ways.
-WORDS = ("--only", HEAD, "--content", "code", "--measure", "20s", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
+WORDS = ("--only", HEAD, "--content", "code", "--measure", "15s", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
 ASKING = Asking(contents=("code",), prompt_tokens=128, new_tokens=256)
 ROUNDS = 80
 pytestmark = [

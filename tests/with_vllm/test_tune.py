@@ -39,7 +39,7 @@ def test_one_start_with_eight_draft_tokens_predicts_all_others_and_the_choice_is
     view = vllm.json("tune", "guessing", *words)
     ways = {(one["way"]["kind"], one["way"]["draft_tokens"]): one for one in view["ways"] if not one["way"]["lookup_min"]}
     assert view["sweep_starts"] == 23
-    assert 2 * view["starts"] <= view["sweep_starts"]
+    assert 2 * view["starts"] <= view["sweep_starts"] + 1  # after a sweep the best is started once more
     for way in (("draft", 2), ("off", None), ("draft", 8)):
         assert ways[way]["tried"] == "measured", ways[way]["why"]
     assert 1 < ways["draft", 2]["accept_length"] <= 3
@@ -74,5 +74,5 @@ def test_two_loads_are_tuned_together(vllm: VllmHome) -> None:
     [off] = [one for one in view["ways"] if one["way"]["kind"] == "off"]
     run = vllm.json("bench", "show", str(off["run_ids"][0]))
     assert [cell["cell"]["load"]["concurrency"] for cell in run["run"]["cells"]] == [1, 4]
-    assert 2 * view["starts"] <= view["sweep_starts"]
+    assert 2 * view["starts"] <= view["sweep_starts"] + 1  # after a sweep the best is started once more
     assert view["chosen"] is not None

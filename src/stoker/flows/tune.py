@@ -17,6 +17,7 @@ from stoker.errors import StokerError
 from stoker.flows.bench_runs import write_text
 from stoker.flows.bringing import stop_those_up
 from stoker.flows.lease import hold_run
+from stoker.flows.planning import make_plan
 from stoker.flows.tunable import Tunable, read_tunable
 from stoker.flows.tune_file import Writer
 from stoker.flows.tune_trying import Asking, Interrupted, Talk, Trier, TuningStopped, say_time
@@ -98,13 +99,15 @@ class _Tuning:
         self._paths, self._tunable, self._writer, self._asking, self._talk = paths, tunable, writer, asking, talk
         self._daemon = ensure_daemon(paths)
         self._trier = Trier(paths, config, self._daemon, tunable, asking, talk)
-        self._state = start_state(tunable, asking)
         self._guesses: dict[Way, Guess] = {}
         self._failures: dict[Way, str] = {}
         self._tried: Way | None = None
         self._began_s = time.monotonic()
-        ready = [one.name for one in self._daemon.status().services if one.state is State.READY]
-        self._was_up = tunable.wish.name in ready
+        ready = {one.name: one.plan_id for one in self._daemon.status().services if one.state is State.READY}
+        runs = ready.get(tunable.wish.name)
+        self._was_up = runs is not None
+        is_present = runs == make_plan(tunable.wish_for(tunable.present)).plan_id
+        self._state = msgspec.structs.replace(start_state(tunable, asking), was_up=is_present)
 
     def run(self) -> TuneView:
         """Explores, and then either adopts the best way or puts everything back."""

@@ -36,7 +36,7 @@ class State(Record, frozen=True):
     """What is known so far: what was measured, and what did not work.
 
     `loads` are the requests at once of each thing that was seen of a way; `tiered` the kinds of drafts for which the engine
-    takes a number of draft tokens by how many requests run.
+    takes a number of draft tokens by how many requests run; `was_up`: what the service has ran already, and took no start.
     """
 
     families: tuple[Family, ...]
@@ -44,6 +44,7 @@ class State(Record, frozen=True):
     failed: frozenset[Way] = frozenset()
     loads: tuple[int, ...] = ()
     tiered: frozenset[SpeculationKind] = frozenset()
+    was_up: bool = False
 
     def find(self, way: Way) -> Sighting | None:
         """Returns what was measured of a way."""
@@ -61,8 +62,8 @@ class State(Record, frozen=True):
 
 
 def most_starts(state: State) -> int:
-    """Returns how many ways may be started: half of what a sweep would take, less the last start of the best one."""
-    return max(LEAST_STARTS, int(SWEEP_SHARE * (len(state.ways) + 1)) - 1)
+    """Returns how many ways may be measured: by half of a sweep's starts, less the best's last; what ran took none."""
+    return max(LEAST_STARTS, int(SWEEP_SHARE * (len(state.ways) + 1)) - 1 + state.was_up)
 
 
 def next_scout(state: State) -> Way | None:
@@ -125,7 +126,7 @@ def _is_close(state: State) -> bool:
 
 def _may_start_again(best: Sighting, rival: Sighting) -> bool:
     """Tells whether a second start of both would tell more: not where each start told its own luck."""
-    return not (best.is_kept or rival.is_kept or knows_luck(best) and knows_luck(rival))
+    return not (best.is_kept or rival.is_kept or (knows_luck(best) and knows_luck(rival)))
 
 
 def _rival(state: State, best: Sighting, luck: Mapping[Way, float]) -> Sighting | None:

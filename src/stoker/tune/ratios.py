@@ -78,7 +78,8 @@ def together(first: Sighting, second: Sighting) -> Sighting:
     """Returns what two starts of a way gave, repeat by repeat: both were asked the same prompts."""
     seen = tuple(
         msgspec.structs.replace(
-            one, rates=tuple(math.sqrt(a * b) for a, b in zip(one.rates, other.rates, strict=False)),
+            one,
+            rates=tuple(math.sqrt(a * b) for a, b in zip(one.rates, other.rates, strict=False)),
             base_step_s=math.sqrt(one.base_step_s * other.base_step_s) if one.base_step_s and other.base_step_s else None,
         )
         for one, other in zip(first.seen, second.seen, strict=True)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from stoker.records import BenchRepeat
+from stoker.records import BenchRepeat, SpeculationSeen
 
 LEAST_REPEATS = 8
 KNOWN = 0.01  # a time whose standard error is a larger share of it is not known
@@ -33,11 +33,14 @@ def read_steps(repeats: Sequence[BenchRepeat], rates: Sequence[float], *, drafts
 
 def _steps(repeat: BenchRepeat, rate: float, drafts: bool) -> Steps | None:
     tokens = (repeat.requests[0].output_tokens or 0) - 1 if len(repeat.requests) == 1 else 0
-    told = repeat.speculation if drafts else None
-    drafted, accepted = (told.draft_tokens, told.accepted_tokens) if told else (None, None) if drafts else (0, 0)
+    drafted, accepted = _drafts(repeat.speculation) if drafts else (0, 0)
     if drafted is None or accepted is None or accepted >= tokens or rate <= 0:
         return None
     return Steps(tokens / rate, tokens - accepted, drafted)
+
+
+def _drafts(told: SpeculationSeen | None) -> tuple[int | None, int | None]:
+    return (None, None) if told is None else (told.draft_tokens, told.accepted_tokens)
 
 
 def base_step_s(repeats: Sequence[Steps]) -> float | None:
