@@ -96,8 +96,17 @@ def test_a_repeat_without_a_good_request_has_a_rate_still() -> None:
 def test_off_and_lookups_tell_a_step_without_drafts_and_other_drafts_do_not() -> None:
     told = SpeculationSeen("counters", 40, 19, 10, 19 / 40, 2.9)
     repeats = tuple(make_repeat(make_request(), speculation=told if place % 2 else QUIET) for place in range(LEAST_REPEATS))
-    facts = {"repeats": repeats, "figures": figures_of(repeats)}
-    base = {way.name: read_cell(cell(told, **facts), way, "single") for way in (OFF, Way("ngram", 4), FOUR)}
-    assert [one is not None and one.base_step_s is not None for one in base.values()] == [True, True, False]
-    assert (seen := read_cell(cell(told, **facts), Way("ngram", 4), "throughput")) is not None
-    assert seen.base_step_s is None, "of many at once nobody knows whose a step is"
+    whole = cell(told, repeats=repeats, figures=figures_of(repeats))
+
+    def base_s(way: Way, objective: Objective = "single", lookup_s: float | None = 0.001) -> float | None:
+        seen = read_cell(whole, way, objective, None, lookup_s)
+        assert seen is not None
+        return seen.base_step_s
+
+    step_s = base_s(Way("ngram", 4), lookup_s=0.0)
+    assert step_s is not None
+    assert base_s(Way("ngram", 4)) == pytest.approx(step_s - 0.001), "what looking costs is no machine that became slower"
+    assert base_s(OFF) == base_s(OFF, lookup_s=None) is not None
+    assert base_s(FOUR) is None, "another draft adds to each step"
+    assert base_s(Way("ngram", 4), lookup_s=None) is None, "nobody knows what looking costs there"
+    assert base_s(Way("ngram", 4), "throughput") is None, "of many at once nobody knows whose a step is"

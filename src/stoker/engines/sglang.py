@@ -132,6 +132,7 @@ class SgLang:
     drafting = DRAFTING
     lookups = ((None, 6), (None, 12))  # beside 18, the default of all versions since 0.5.12
     lookup_counts = ()
+    lookup_s = None
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; a container brings its own address."""

@@ -148,6 +148,7 @@ class Vllm:
     # It takes the longest match that there is, so a high most costs nothing; a low least finds more, and more that is wrong.
     lookups = ((2, 8), (3, 8))
     lookup_counts = ()
+    lookup_s = None
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; the model is the first of them."""

@@ -10,6 +10,7 @@ from stoker import __version__
 from stoker.bench.cell import Settings
 from stoker.box import LocalBox, clock_s
 from stoker.config import Config, Paths
+from stoker.engines import find
 from stoker.errors import StokerError
 from stoker.facts.machine.memory import read_memory
 from stoker.flows.bench import TOOL, Live, Wanted, bench
@@ -145,7 +146,8 @@ class Trier:
 
     def _read(self, run: BenchRun, way: Way, *, is_kept: bool = False) -> Sighting | None:
         by_cell = {one.cell: one for one in run.cells}
-        seen = [read_cell(by_cell[cell], way, self._asking.objective, run.id) for cell in self._asking.cells()]
+        lookup_s, cells = find(self._tunable.plan.engine).lookup_s, self._asking.cells()
+        seen = [read_cell(by_cell[cell], way, self._asking.objective, run.id, lookup_s) for cell in cells]
         found = tuple(one for one in seen if one is not None)
         return Sighting(way, found, is_kept) if len(found) == len(seen) else None
 

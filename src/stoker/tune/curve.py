@@ -24,7 +24,7 @@ BETWEEN = 0.1
 LENGTHS_SD: dict[LengthsBy, float] = {"positions": 0.0, "mean": 0.06, "usual": 0.25}
 # Of a lookup the time that drafting adds to a step, and what it adds to the step's tokens, grow by a power of the number of
 # tokens, since many lookups find fewer: in the middle of 36 pairs of 22 tunings of llama.cpp's, most within 0.1 of it. Those
-# ten that are kept say 0.67 and 0.38 (`python -m benchmarks.tuning_replay`).
+# ten that are kept say 0.70 and 0.39 (`python -m benchmarks.tuning_replay`).
 LOOKUP_TIME, LOOKUP_GAIN, LOOKUP_SD = 0.62, 0.37, 0.1
 
 

@@ -21,7 +21,7 @@ from stoker.tune.families import OFF, Family
 # one way differed by 6.7 % in the middle (docs/measured/tuning.md), a part of which all ways had in common.
 START_SD = 0.04
 BENT_SD = 0.03  # how far off the line a step's time is without any luck
-BASE_SD = 0.01  # how far a lookup's steps without drafts are from off's, the machine being the same
+BASE_SD = 0.005  # how far a lookup's steps without drafts are from off's, the machine being the same (0047)
 LEAST_ON_A_LINE = 3  # two lie on a line whatever their luck
 KINDS = ("draft", "eagle", "eagle3", "mtp")  # what a lookup finds ends where it ends, and more tokens change nothing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 from stoker.plan.speed.curve import rates_from_mean
@@ -16,8 +17,13 @@ GOOD = "goodput_share"
 LEAST_SHARE = 0.01  # of a repeat without a good request, so that rates have logarithms and the faster of two misses is known
 
 
-def read_cell(result: CellResult, way: Way, objective: Objective, run_id: int | None = None) -> Seen | None:
-    """Returns what a cell tells; None where not every request was answered, or no rate could be told."""
+def read_cell(
+    result: CellResult, way: Way, objective: Objective, run_id: int | None = None, lookup_s: float | None = None
+) -> Seen | None:
+    """Returns what a cell tells; None where not every request was answered, or no rate could be told.
+
+    `lookup_s` are the seconds that looking adds to a step of this engine, None where that is not known.
+    """
     values = {one.name: one.values for one in result.figures}
     speeds = values.get(FIGURE[objective], ())
     shares = values.get(GOOD, ()) if objective == "goodput" else (1.0,) * len(speeds)
@@ -26,9 +32,15 @@ def read_cell(result: CellResult, way: Way, objective: Objective, run_id: int | 
     told = result.speculation
     lengths, by = _lengths(told, way, _drafted_share(told, result.repeats)) if told else ((), "usual")
     rates = tuple(speed * max(LEAST_SHARE, share) for speed, share in zip(speeds, shares, strict=False))
-    is_plain = objective == "single" and way.kind in ("off", "ngram")  # another draft adds to each step
-    base_s = base_step_s(read_steps(result.repeats, speeds, drafts=way.kind != "off")) if is_plain else None
+    base_s = _base_step_s(result, way, speeds, lookup_s) if objective == "single" else None
     return Seen(result.cell.content, rates, lengths, by, told.accept_rate if told else None, run_id, base_s)
+
+
+def _base_step_s(result: CellResult, way: Way, speeds: Sequence[float], lookup_s: float | None) -> float | None:
+    """Returns the seconds of a step as it is without drafts, of off and of a lookup; another draft adds to each step."""
+    extra_s = {"off": 0.0, "ngram": lookup_s}.get(way.kind or "")
+    step_s = None if extra_s is None else base_step_s(read_steps(result.repeats, speeds, drafts=way.kind != "off"))
+    return None if step_s is None or extra_s is None or step_s <= extra_s else step_s - extra_s
 
 
 def _drafted_share(told: SpeculationSeen | None, repeats: tuple[BenchRepeat, ...]) -> float:
