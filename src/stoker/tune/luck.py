@@ -18,7 +18,7 @@ from stoker.tune.curve import length_of, log_rate
 from stoker.tune.families import OFF, Family
 
 # How far a start is off by itself and its minute, as the standard deviation of a logarithm. Between a tuning and its sweep
-# one way differed by 6.7 % in the middle (docs/measured/tuning.md), a part of which all ways had in common.
+# one way differed by 5.7 % in the middle (docs/measured/tuning.md), a part of which all ways had in common.
 START_SD = 0.04
 BENT_SD = 0.03  # how far off the line a step's time is without any luck
 BASE_SD = 0.005  # how far a lookup's steps without drafts are from off's, the machine being the same (0047)
