@@ -1,13 +1,15 @@
 """How long a step without drafts takes while a lookup runs, by the repeats' own counts of steps and draft tokens. Pure.
 
-A lookup drafts nothing in most steps, and more in some prompts than in others, so that its repeats tell both: a step's own
-time, and what each draft token adds to it (docs/decisions/0047-a-lookups-start-measures-off-too.md).
+A lookup drafts nothing in most steps, and more in some prompts than in others. So a mean step takes longer by each of its
+draft tokens, and the line through all repeats begins at a step without any
+(docs/decisions/0047-a-lookups-start-measures-off-too.md).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import fmean, linear_regression
 from typing import NamedTuple
 
 from stoker.records import BenchRepeat, SpeculationSeen
@@ -44,17 +46,15 @@ def _drafts(told: SpeculationSeen | None) -> tuple[int | None, int | None]:
 
 
 def base_step_s(repeats: Sequence[Steps]) -> float | None:
-    """Returns the seconds of a step without drafts, by least squares of the relative errors; None where nothing tells it."""
-    if len(repeats) < LEAST_REPEATS:
+    """Returns the seconds of a step without drafts, where the line through all begins; None where that is not told."""
+    drafts = [one.draft_tokens / one.steps for one in repeats]
+    times_s = [one.seconds / one.steps for one in repeats]
+    if len(repeats) < LEAST_REPEATS or (len(set(drafts)) == 1 and any(drafts)):
         return None
-    steps = [one.steps / one.seconds for one in repeats]
-    drafts = [one.draft_tokens / one.seconds for one in repeats]
-    both, squares = sum(a * b for a, b in zip(steps, drafts, strict=True)), sum(b * b for b in drafts)
-    own = sum(a * a for a in steps) - (both * both / squares if squares else 0.0)  # what drafts do not say as well
-    if own <= 1e-9 * sum(a * a for a in steps):
-        return None
-    base_s = (sum(steps) - (both * sum(drafts) / squares if squares else 0.0)) / own
-    each_s = (sum(drafts) - both * base_s) / squares if squares else 0.0
-    errors = [1.0 - base_s * a - each_s * b for a, b in zip(steps, drafts, strict=True)]
-    error = math.sqrt(sum(one * one for one in errors) / (len(errors) - 2) / own)
-    return base_s if base_s > 0 and error <= KNOWN * base_s else None
+    each_s, base_s = linear_regression(drafts, times_s) if any(drafts) else (0.0, fmean(times_s))
+    errors = [time_s - base_s - each_s * count for count, time_s in zip(drafts, times_s, strict=True)]
+    middle = fmean(drafts)
+    away = sum((count - middle) ** 2 for count in drafts)
+    share = 1 / len(drafts) + (middle**2 / away if away else 0.0)  # of the errors' variance that the line's beginning has
+    error = math.sqrt(share * sum(one * one for one in errors) / (len(errors) - 2))
+    return base_s if error <= KNOWN * base_s else None
