@@ -2,7 +2,7 @@
 
     python -m benchmarks.tuning_starts [--content prose] [--seed 4] [--turns 4] [--measure 30] [--core 0]
 
-The ways are off and a lookup of llama.cpp's, of the demo model.
+The ways are off and a lookup of llama.cpp's, of the demo model. Says too what looking adds to a step (`Engine.lookup_s`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from benchmarks.gateway.processes import end_cleanly_on_sigterm
 from benchmarks.tuning_lane import LLAMACPP
 from stoker.config import Config, Paths, find_paths, read_config
+from stoker.engines import find
 from stoker.flows.down import stop_all, stop_daemon
 from stoker.flows.tunable import Tunable, read_tunable
 from stoker.flows.tune_trying import Asking, Talk, Trier
@@ -56,6 +57,12 @@ def start_in_turn(paths: Paths, config: Config, tunable: Tunable, asking: Asking
         yield [one for one in seen if isinstance(one, Sighting)]
 
 
+def added(off: Sighting, lookup: Sighting) -> list[float]:
+    """Returns the seconds by which a lookup's steps without drafts were longer than off's, the machine's own changes among it."""
+    both = off.seen[0].base_step_s, lookup.seen[0].base_step_s
+    return [] if None in both else [(both[1] or 0.0) + (find("llamacpp").lookup_s or 0.0) - (both[0] or 0.0)]
+
+
 def main() -> None:
     """Says the ratio of each turn, and how far it goes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -69,15 +76,20 @@ def main() -> None:
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})
     asking = Asking(contents=(options.content,), seed=options.seed, measure_s=options.measure, prompt_tokens=128, fresh=True)
-    measured, fair = [], []
+    measured, fair, added_s = [], [], []
     with configured() as (paths, config):
         tunable = read_tunable("coder", config)
         for off, lookup in start_in_turn(paths, config, tunable, asking, options.turns):
             measured.append(math.log(compare(lookup, off).ratio))
             fair.append(measured[-1] - luck_of(tunable.families, [off, lookup]).get(LOOKUP, 0.0))
+            added_s += added(off, lookup)
             print(f"{LOOKUP.name} by off: {math.exp(measured[-1]):.3f}, less luck {math.exp(fair[-1]):.3f}", flush=True)
     for label, logs in (("as measured", measured), ("less luck", fair)):
         print(f"{label}: {math.exp(statistics.fmean(logs)):.3f}, a turn is off by {statistics.stdev(logs):.1%}")
+    if added_s:
+        print(
+            f"looking adds {statistics.median(added_s) * 1e6:.0f} µs to a step, {sorted(round(one * 1e6) for one in added_s)}"
+        )
 
 
 if __name__ == "__main__":

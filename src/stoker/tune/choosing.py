@@ -91,7 +91,7 @@ def _hopeless(state: State, family: Family) -> frozenset[Way]:
 
 
 def _goal(state: State) -> float:
-    """Returns the logarithm of the rate that is worth a start, as measured; something was."""
+    """Returns the logarithm of the rate that is worth a start; something was measured."""
     return math.log(rate_of(_fastest(state.measured)) * (1 + WORTH))
 
 
