@@ -57,10 +57,10 @@ def start_in_turn(paths: Paths, config: Config, tunable: Tunable, asking: Asking
         yield [one for one in seen if isinstance(one, Sighting)]
 
 
-def added(off: Sighting, lookup: Sighting) -> list[float]:
-    """Returns the seconds by which a lookup's steps without drafts were longer than off's, the machine's own changes among it."""
-    both = off.seen[0].base_step_s, lookup.seen[0].base_step_s
-    return [] if None in both else [(both[1] or 0.0) + (find("llamacpp").lookup_s or 0.0) - (both[0] or 0.0)]
+def added(off: Sighting, lookup: Sighting, known_s: float) -> list[float]:
+    """Returns by how many seconds a lookup's steps without drafts were longer than off's, drift of the machine among it."""
+    off_s, lookup_s = (one.seen[0].base_step_s for one in (off, lookup))
+    return [] if off_s is None or lookup_s is None else [lookup_s + known_s - off_s]
 
 
 def main() -> None:
@@ -82,14 +82,13 @@ def main() -> None:
         for off, lookup in start_in_turn(paths, config, tunable, asking, options.turns):
             measured.append(math.log(compare(lookup, off).ratio))
             fair.append(measured[-1] - luck_of(tunable.families, [off, lookup]).get(LOOKUP, 0.0))
-            added_s += added(off, lookup)
+            added_s += added(off, lookup, find(tunable.plan.engine).lookup_s or 0.0)
             print(f"{LOOKUP.name} by off: {math.exp(measured[-1]):.3f}, less luck {math.exp(fair[-1]):.3f}", flush=True)
     for label, logs in (("as measured", measured), ("less luck", fair)):
         print(f"{label}: {math.exp(statistics.fmean(logs)):.3f}, a turn is off by {statistics.stdev(logs):.1%}")
     if added_s:
-        print(
-            f"looking adds {statistics.median(added_s) * 1e6:.0f} µs to a step, {sorted(round(one * 1e6) for one in added_s)}"
-        )
+        each_us = sorted(round(one * 1e6) for one in added_s)
+        print(f"looking adds {statistics.median(each_us):.0f} µs to a step, {each_us}")
 
 
 if __name__ == "__main__":
