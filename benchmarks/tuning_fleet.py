@@ -22,17 +22,12 @@ import msgspec
 import psutil
 
 from benchmarks.tuning_page import NEAR
-from stoker.bench.composing import Composer, Order
 from stoker.bench.figures import figures_of
-from stoker.bench.lines import Lines
-from stoker.bench.measures import Measure
-from stoker.bench.player import Rules
-from stoker.bench.repeat import Bench, measure
-from stoker.bench.server import meet
+from stoker.bench.turns import Turns, take_turns
 from stoker.flows.bench_targets import choose_service
 from stoker.flows.client import Daemon
 from stoker.flows.tunable import Tunable
-from stoker.flows.tune_trying import SILENCE_S, Asking
+from stoker.flows.tune_asking import Asking
 from stoker.flows.up import follow
 from stoker.records import State, Target, Way
 from stoker.tune.ratios import interval
@@ -83,17 +78,15 @@ def mean(rates: Sequence[float]) -> float:
 
 
 class Asked(NamedTuple):
-    """One way that runs, who makes its prompts, and those processes of its engine that are halted between its turns."""
+    """One way that runs, and those processes of its engine that are halted between its turns."""
 
-    bench: Bench
-    composer: Composer
+    turns: Turns
     halted: Sequence[psutil.Process] = ()
 
-    def rate(self, asking: Asking, number: int) -> float:
+    def rate(self, number: int) -> float:
         """Returns the rate of a round's prompt; 0 where it was not answered."""
-        jobs = self.composer.jobs([Order(asking.prompt_tokens, asking.new_tokens)], f"repeat {number}")
         self.go_on()
-        repeat = measure(self.bench, jobs, 1, Rules(SILENCE_S, 1, None, lambda: False)).repeat
+        repeat = self.turns.play(number)
         for one in self.halted:
             one.suspend()
         return next((one.values[0] for one in figures_of([repeat], None) if one.name == FIGURE and one.values), 0.0)
@@ -126,19 +119,19 @@ class Fleet:
                 target, subject = choose_service(name, direct=True)
                 asked[way] = meet_way(target, subject.engine, asking, stack)._replace(halted=self._halted[name])
                 stack.callback(asked[way].go_on)
-            rates = ask_in_turn(asked, asking, chosen, rounds)
+            rates = ask_in_turn(asked, chosen, rounds)
         return Sweep(rates, self._start_s + time.monotonic() - began_s)
 
 
-def ask_in_turn(asked: Mapping[Way, Asked], asking: Asking, chosen: Way, rounds: int) -> Rates:
+def ask_in_turn(asked: Mapping[Way, Asked], chosen: Way, rounds: int) -> Rates:
     """Asks ways that run the same prompts in turn, until it is told whether the choice is near enough to the best."""
     for one in asked.values():
-        one.rate(asking, -1)  # what is asked first is slow
+        one.rate(-1)  # what is asked first is slow
     rates: dict[Way, list[float]] = {way: [] for way in asked}
     still = list(asked)
     for number in range(rounds):
         for way in still[number % len(still) :] + still[: number % len(still)]:
-            rates[way].append(asked[way].rate(asking, number))
+            rates[way].append(asked[way].rate(number))
         still = not_slower({way: rates[way] for way in still}, chosen)
         if is_told({way: rates[way] for way in still}, chosen):
             break
@@ -192,11 +185,5 @@ def start(daemon: Daemon, tunable: Tunable, way: Way, name: str) -> str:
 
 def meet_way(target: Target, engine: str | None, asking: Asking, stack: ExitStack) -> Asked:
     """Returns how a way that runs is asked."""
-    server = meet(target, engine)
-    stack.callback(server.close)
-    lines = Lines(server.chat.origin, reuses=server.reuses)
-    stack.callback(lines.close)
-    counting = Measure(server, None)
-    bench = Bench(server, lines, None, counting.text if counting.is_cheap else None)
     [cell] = asking.cells()
-    return Asked(bench, Composer(server, counting, cell, asking.seed, {"temperature": 0.0, **server.salt()}))
+    return Asked(take_turns(target, engine, cell, asking.seed, stack))

@@ -27,7 +27,7 @@ from stoker.config import demo_model, find_paths, read_config
 from stoker.flows.down import stop_all, stop_daemon
 from stoker.flows.tunable import read_tunable
 from stoker.flows.tune import tune
-from stoker.flows.tune_trying import Asking, Talk
+from stoker.flows.tune_asking import Asking, Talk
 from stoker.flows.up import ensure_daemon
 from stoker.records import TuneView, Way
 

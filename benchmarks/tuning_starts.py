@@ -1,8 +1,9 @@
 """Starts two ways in turn, as tuning does, and says how far their ratio goes between turns: as measured, and less luck.
 
-    python -m benchmarks.tuning_starts [--content prose] [--seed 4] [--turns 4] [--measure 30] [--core 0]
+    python -m benchmarks.tuning_starts [--content prose] [--seed 4] [--turns 4] [--measure 30] [--core 0] [--beside]
 
 The ways are off and a lookup of llama.cpp's, of the demo model. Says too what looking adds to a step (`Engine.lookup_s`).
+With --beside the service stays up with its draft, and both are tried beside it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from stoker.config import Config, Paths, find_paths, read_config
 from stoker.engines import find
 from stoker.flows.down import stop_all, stop_daemon
 from stoker.flows.tunable import Tunable, read_tunable
-from stoker.flows.tune_trying import Asking, Talk, Trier
+from stoker.flows.tune_asking import Asking, Talk
+from stoker.flows.tune_trying import Trier
 from stoker.flows.up import ensure_daemon
 from stoker.records import Sighting, Way
 from stoker.tune.families import OFF
@@ -48,13 +50,14 @@ def configured() -> Iterator[tuple[Paths, Config]]:
 
 
 def start_in_turn(paths: Paths, config: Config, tunable: Tunable, asking: Asking, turns: int) -> Iterator[list[Sighting]]:
-    """Returns what off and the lookup gave in each turn; both are started anew."""
+    """Returns what off and the lookup gave in each turn; both are started anew, beside the service where that is asked."""
     for _ in range(turns):
         trier = Trier(paths, config, ensure_daemon(paths), tunable, asking, SILENT)
-        seen = [trier.try_way(way) for way in (OFF, LOOKUP)]
+        seen = [trier.try_way(way) for way in ((tunable.present,) if asking.beside else ()) + (OFF, LOOKUP)]
         if failed := [one for one in seen if isinstance(one, str)]:
             raise SystemExit(f"a way gave nothing: {failed[0]}")
-        yield [one for one in seen if isinstance(one, Sighting)]
+        yield [one for one in seen if isinstance(one, Sighting)][-2:]
+        trier.close()
 
 
 def added(off: Sighting, lookup: Sighting, known_s: float) -> list[float]:
@@ -71,11 +74,13 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--measure", type=float, default=30.0)
     parser.add_argument("--core", type=int)
+    parser.add_argument("--beside", action="store_true")
     options = parser.parse_args()
     end_cleanly_on_sigterm()
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})
-    asking = Asking(contents=(options.content,), seed=options.seed, measure_s=options.measure, prompt_tokens=128, fresh=True)
+    asking = Asking(contents=(options.content,), seed=options.seed, measure_s=options.measure, prompt_tokens=128, fresh=True,
+                    beside=options.beside)  # fmt: skip
     measured, fair, added_s = [], [], []
     with configured() as (paths, config):
         tunable = read_tunable("coder", config)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from stoker.bench.arrivals import TraceLine, due_times_s
-from stoker.bench.composing import Composer, Order
+from stoker.bench.composing import Composer, Order, repeat_name
 from stoker.bench.counter_watch import CounterWatch
 from stoker.bench.doubts import doubts_of
 from stoker.bench.figures import answered, figures_of, itl_token_s
@@ -39,7 +39,8 @@ class Settings(NamedTuple):
     `least_runs` there are, however long they take. `requests` a repeat, None: as many as run at once. `soak_s` instead keeps
     one load up for so long. `more` goes into each body. `silence_s` without a byte, and a request is given up. Once enough
     is known or the budget is over, `goes_on` is asked after each repeat whether it goes on all the same, with what is known
-    so far; at most until `MOST_BUDGETS` times the budget.
+    so far; at most until `MOST_BUDGETS` times the budget. `between` is called after each repeat that counts, with its
+    number.
     """
 
     seed: int
@@ -54,6 +55,7 @@ class Settings(NamedTuple):
     trace: Sequence[TraceLine] = ()
     least_runs: int = 1
     goes_on: Callable[[CellResult], bool] | None = None
+    between: Callable[[BenchCell, int], None] | None = None
 
 
 def measure_cell(bench: Bench, composer: Composer, cell: BenchCell, settings: Settings, tell: Tell) -> CellResult:
@@ -98,11 +100,13 @@ class _Measuring:
         while True:
             of = f" of {self._settings.runs}" if self._settings.runs else ""
             self._tell(f"run {len(self._kept) + 1}{of}{self._so_far()}")
-            seen = self._play(self._orders(is_warmup=False), f"repeat {len(self._kept)}", self._composer)
+            seen = self._play(self._orders(is_warmup=False), repeat_name(len(self._kept)), self._composer)
             if not seen.is_whole:
                 self._cut = seen
                 return "interrupted"
             self._kept.append(seen)
+            if self._settings.between is not None:
+                self._settings.between(self._cell, len(self._kept) - 1)
             if (ended := self._ended()) is not None and not self._goes_on(ended):
                 return ended
 

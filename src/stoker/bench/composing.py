@@ -28,6 +28,11 @@ class Order(NamedTuple):
     due_s: float | None = None
 
 
+def repeat_name(number: int) -> str:
+    """Returns what names a repeat that counts, beside seed and cell."""
+    return f"repeat {number}"
+
+
 class Composer:
     """Makes requests of a cell; the same seed makes the same, and no two begin alike unless the cell shares its prefix.
 

@@ -9,7 +9,7 @@ import click
 
 from stoker.cli.show import printable, table, width, wrapped
 from stoker.errors import WrongUse
-from stoker.flows.tune_trying import Asking, Talk
+from stoker.flows.tune_asking import Asking, Talk
 from stoker.records import Band, TriedWay, TuneView, say_s
 from stoker.tune.showing import say_band, shown_ways
 
@@ -71,7 +71,8 @@ def intention(view: TuneView, asking: Asking) -> Iterator[str]:
     load = "one request at a time" if asking.concurrency == (1,) else f"{counts} requests at once"
     yield f"{view.service} ({view.engine}): {knob}, for {' and '.join(view.contents)}, {load}. Now: {view.present.name}"
     took = "" if view.expected_s is None else f"; {say_s(view.expected_s)} where all of it takes longest"
-    yield f"{view.why}{took}, {say_s(asking.budget_s)} at most. Whoever uses it is cut off at each start."
+    meanwhile = "It stays up, and whoever uses it disturbs" if asking.beside else "Whoever uses it is cut off at each start"
+    yield f"{view.why}{took}, {say_s(asking.budget_s)} at most. {meanwhile}."
 
 
 def view_text(view: TuneView) -> str:

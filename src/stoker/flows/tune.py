@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -19,8 +19,10 @@ from stoker.flows.bringing import stop_those_up
 from stoker.flows.lease import hold_run
 from stoker.flows.planning import make_plan
 from stoker.flows.tunable import Tunable, read_tunable
+from stoker.flows.tune_asking import Asking, Interrupted, Talk, TuningStopped
+from stoker.flows.tune_beside import check_beside
 from stoker.flows.tune_file import Writer
-from stoker.flows.tune_trying import Asking, Interrupted, Talk, Trier, TuningStopped, say_time
+from stoker.flows.tune_trying import Trier, say_time
 from stoker.flows.up import check_ready, ensure_daemon
 from stoker.records import Sighting, State, TriedWay, TuneView, Way, say_s
 from stoker.store.timelines import read_starts
@@ -45,7 +47,7 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
 
     Raises Refused where what is found could not be written down.
     """
-    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency), asking.only)
+    tunable = _read(service, config, asking)
     Writer(config, tunable)
     state = start_state(tunable, asking)
     start_s = expected_start_s(paths, tunable.wish.name)
@@ -53,7 +55,8 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
     longer = MOST_BUDGETS if asking.knob == "drafts" else 1.0  # sizes are not measured on
     measuring_s = most * longer * asking.measure_s * len(asking.cells())
     expected_s = None if start_s is None else most * start_s + measuring_s
-    why = f"it would start the service at most {most} times, where trying everything takes {len(state.ways)}"
+    whom = f"a second {tunable.wish.name} beside it" if asking.beside else "the service"
+    why = f"it would start {whom} at most {most} times, where trying everything takes {len(state.ways)}"
     if start_s is None:
         why += f"; beside the starts, measuring takes up to {say_s(measuring_s)}"
     return msgspec.structs.replace(_view(tunable, asking, state, {}), why=why, expected_s=expected_s)
@@ -61,10 +64,17 @@ def plan_tuning(paths: Paths, config: Config, service: str | None, asking: Askin
 
 def tune(paths: Paths, config: Config, service: str | None, asking: Asking, talk: Talk) -> TuneView:
     """Returns what was found, with the best way running and written down; else everything is as it was before."""
-    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency), asking.only)
+    tunable = _read(service, config, asking)
     writer = Writer(config, tunable)
     with hold_run(paths, f"tune {tunable.wish.name}"), ended_as_by_ctrl_c():
         return _Tuning(paths, config, tunable, writer, asking, talk).run()
+
+
+def _read(service: str | None, config: Config, asking: Asking) -> Tunable:
+    tunable = read_tunable(service, config, asking.knob, max(asking.concurrency), asking.only)
+    if asking.beside:
+        check_beside(tunable, asking)
+    return tunable
 
 
 def start_state(tunable: Tunable, asking: Asking) -> choosing.State:
@@ -115,7 +125,7 @@ class _Tuning:
         return msgspec.structs.replace(view, starts=self._trier.starts, took_s=time.monotonic() - self._began_s)
 
     def _run(self) -> TuneView:
-        with self._restoring():
+        with self._restoring(), closing(self._trier):
             try:
                 why = self._explore()
             except (Interrupted, KeyboardInterrupt):
@@ -140,6 +150,8 @@ class _Tuning:
 
     def _start_again(self) -> str:
         """Starts the last two once more, where starts are left and a single one of each tells too little."""
+        if self._asking.beside:
+            return f"each was asked in turn with {self._tunable.present.name}, which stayed up"
         pair = next_pair(self._state, self._tunable.present) if self._state.measured else ()
         for way in sorted(pair, key=lambda one: one == self._tried):  # what runs is no new start
             if not self._has_time():

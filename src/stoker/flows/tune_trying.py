@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from stoker import __version__
 from stoker.bench.cell import Settings
+from stoker.bench.turns import GREEDY, SILENCE_S
 from stoker.box import LocalBox, clock_s
 from stoker.config import Config, Paths
 from stoker.engines import find
@@ -18,22 +18,11 @@ from stoker.flows.bench_keeping import start_keeping
 from stoker.flows.bench_targets import choose_service
 from stoker.flows.client import Daemon
 from stoker.flows.planning import make_plan
-from stoker.flows.tunable import Knob, Tunable
+from stoker.flows.tunable import Tunable
+from stoker.flows.tune_asking import Asking, Interrupted, Talk, TuningStopped
+from stoker.flows.tune_beside import Beside
 from stoker.flows.up import follow
-from stoker.records import (
-    BenchCell,
-    BenchLoad,
-    BenchRun,
-    BenchSlo,
-    CellResult,
-    Objective,
-    ServiceView,
-    Sighting,
-    State,
-    Way,
-    say_bytes,
-    say_s,
-)
+from stoker.records import BenchCell, BenchRun, CellResult, Seen, ServiceView, Sighting, State, Way, say_bytes, say_s
 from stoker.store.bench import read_bench_lines, read_bench_run
 from stoker.store.verifications import read_verifications
 from stoker.tune.choosing import needs_more
@@ -44,58 +33,11 @@ from stoker.tune.reading import read_cell
 NEAR_FLOOR = 1.25  # of what is kept for the system: below, nothing is tried any more
 KEPT_FOR_S = 24 * 3600.0  # what was measured before may have been another machine: hotter, or busy
 LOOKED_THROUGH = 100
-SILENCE_S = 300.0
 LEAST_RUNS = 4  # fewer pairs of repeats tell nothing of chance
-Say = Callable[[str], None]
-
-
-class Talk(NamedTuple):
-    """Who is told: `say` of each way once it is known, `tell` of what is being done now, which the next one may replace."""
-
-    say: Say
-    tell: Say
-
-
-class Asking(NamedTuple):
-    """What a person asks of `stoker tune`: which knob to turn, for which load to be fast, and how long that may take."""
-
-    knob: Knob = "drafts"
-    objective: Objective = "single"
-    contents: tuple[str, ...] = ("prose",)
-    budget_s: float = 1800.0
-    prompt_tokens: int = 512
-    new_tokens: int = 256
-    concurrency: tuple[int, ...] = (1,)
-    slo: BenchSlo | None = None
-    measure_s: float = 60.0
-    precision: float = 0.03
-    seed: int = 1
-    fresh: bool = False
-    only: tuple[str, ...] = ()
-
-    def cells(self) -> tuple[BenchCell, ...]:
-        """Returns what is measured of each way."""
-        loads = [BenchLoad("closed", requests) for requests in self.concurrency]
-        return tuple(
-            BenchCell(self.prompt_tokens, self.new_tokens, 0, load, content) for content in self.contents for load in loads
-        )
-
-    def words(self) -> tuple[str, ...]:
-        """Returns what says in the store how it was measured."""
-        limits = () if self.slo is None else (f"--slo {self.slo}",)
-        return ("tune", self.objective, f"--precision {self.precision:g}", f"--seed {self.seed}", *limits)
-
-
-class TuningStopped(StokerError):
-    """Nothing more may be tried: the memory is nearly gone, or a way made the service answer wrongly."""
 
 
 class MemoryNear(TuningStopped):
     """The memory is nearly gone."""
-
-
-class Interrupted(Exception):
-    """A person wants it to end."""
 
 
 class Trier:
@@ -105,6 +47,7 @@ class Trier:
         self._paths, self._daemon, self._tunable, self._asking, self._talk = paths, daemon, tunable, asking, talk
         self._near_bytes = int(NEAR_FLOOR * config.limits.memory_floor_bytes)
         self._service = tunable.wish.name
+        self._beside = Beside(daemon, config, tunable, asking) if asking.beside else None
         self._bases: dict[Way, Sighting] = {}
         self._best: Sighting | None = None
         self.starts = 0
@@ -112,7 +55,7 @@ class Trier:
 
     def find_kept(self, way: Way) -> Sighting | None:
         """Returns what was measured of a way today, by the same plan and the same question."""
-        if self._asking.fresh:
+        if self._asking.fresh or self._beside is not None:
             return None
         plan_id = make_plan(self._tunable.wish_for(way)).plan_id
         for run in self._kept_runs():
@@ -146,20 +89,38 @@ class Trier:
 
     def _read(self, run: BenchRun, way: Way, *, is_kept: bool = False) -> Sighting | None:
         by_cell = {one.cell: one for one in run.cells}
-        lookup_s, cells = find(self._tunable.plan.engine).lookup_s, self._asking.cells()
-        seen = [read_cell(by_cell[cell], way, self._asking.objective, run.id, lookup_s) for cell in cells]
+        seen = [self._read_cell(by_cell[cell], way, run.id) for cell in self._asking.cells()]
         found = tuple(one for one in seen if one is not None)
-        return Sighting(way, found, is_kept) if len(found) == len(seen) else None
+        return Sighting(way, found, is_kept, is_level=self._beside is not None) if len(found) == len(seen) else None
+
+    def _read_cell(self, result: CellResult, way: Way, run_id: int | None = None) -> Seen | None:
+        """Returns what a cell tells of a way; of one that was tried beside what runs, by what that gave meanwhile."""
+        seen = read_cell(result, way, self._asking.objective, run_id, find(self._tunable.plan.engine).lookup_s)
+        if seen is None or self._beside is None or way == self._tunable.present:
+            return seen
+        return self._beside.level(seen, result.cell, self._bases[self._tunable.present])
 
     def try_way(self, way: Way) -> Sighting | str:
         """Returns what a way gave, or why it gave nothing; raises TuningStopped or Interrupted."""
+        try:
+            return self._try(way)
+        finally:
+            if self._beside is not None:
+                self._beside.end()
+
+    def close(self) -> None:
+        """Leaves nothing beside the service."""
+        if self._beside is not None:
+            self._beside.close()
+
+    def _try(self, way: Way) -> Sighting | str:
         began_s = time.monotonic()
         try:
-            view = self.start(way)
+            view = self._begin(way)
             if view.state is not State.READY:
                 return self._why_not_ready(view)
             ready_s = time.monotonic()
-            run = self._measure(way)
+            run = self._measure(way, view.name)
             self._check_memory([one.machine.available_low_bytes for one in run.cells if one.machine])
         except MemoryNear as problem:
             if way.kind is not None:
@@ -183,6 +144,25 @@ class Trier:
         view = self._daemon.up(self._tunable.wish_for(way), is_trial=is_trial and way != self._tunable.present)
         if view.state is not State.READY or before is None or before.plan_id != view.plan_id:
             self.starts += 1
+        return self._follow(way, view)
+
+    def _begin(self, way: Way) -> ServiceView:
+        """Returns the service that runs a way, or rests: the one itself, or a second one beside it."""
+        present = self._tunable.present
+        if self._beside is None:
+            return self.start(way)
+        if way == present:
+            view = self.start(way)
+            self._beside.check_room(way)
+            return view
+        if present not in self._bases:
+            raise TuningStopped(
+                f"{self._service} gave nothing as it is ({present.name})", why="it is what every way is compared with"
+            )
+        self.starts += 1
+        return self._follow(way, self._beside.begin(way))
+
+    def _follow(self, way: Way, view: ServiceView) -> ServiceView:
         for now in follow(self._daemon, view):
             if now.state is not view.state:
                 self._talk.tell(f"{way.name}: {now.state}")
@@ -191,22 +171,23 @@ class Trier:
 
     def _why_not_ready(self, view: ServiceView) -> str:
         """Returns why it is not READY; raises TuningStopped where that is a reason to try nothing else."""
-        kept = read_verifications(self._paths.database, self._service, 1)
+        kept = read_verifications(self._paths.database, view.name, 1)
         if kept and kept[0].plan_id == view.plan_id and kept[0].occasion == "gate" and not kept[0].passed:
             raise TuningStopped(
-                f"{self._service} did not pass its gate that way", why=view.why,
-                next_step=f"`stoker verify --last {self._service}` shows what was asked and answered",
+                f"{view.name} did not pass its gate that way", why=view.why,
+                next_step=f"`stoker verify --last {view.name}` shows what was asked and answered",
             )  # fmt: skip
         self._check_memory(())
         return view.why
 
-    def _measure(self, way: Way) -> BenchRun:
-        asking = self._asking
-        target, subject = choose_service(self._service, direct=True)
+    def _measure(self, way: Way, service: str) -> BenchRun:
+        asking, beside = self._asking, self._beside
+        target, subject = choose_service(service, direct=True)
         settings = Settings(
             seed=asking.seed, runs=None, precision=asking.precision, budget_s=asking.measure_s, silence_s=SILENCE_S,
-            slo=asking.slo, more={"temperature": 0.0}, least_runs=LEAST_RUNS,
+            slo=asking.slo, more=GREEDY, least_runs=LEAST_RUNS,
             goes_on=lambda result: self._goes_on(way, result),
+            between=None if beside is None or way == self._tunable.present else beside.ask,
         )  # fmt: skip
         wanted = Wanted(target, subject, asking.cells(), settings, asking.words())
         keeper = start_keeping(self._paths, wanted, None)
@@ -216,7 +197,7 @@ class Trier:
         """Tells whether a way is measured on: one with which all are compared, or one that may be the fastest."""
         if self._is_base(way):
             return True
-        seen = read_cell(result, way, self._asking.objective)
+        seen = self._read_cell(result, way)
         if seen is None:
             return False
         place, found = self._asking.cells().index(result.cell), Sighting(way, (seen,))

@@ -33,12 +33,16 @@ class Seen(Record, frozen=True):
 
 
 class Sighting(Record, frozen=True):
-    """A way that was measured, for each content; `start_logs`: of each start's rate, where there were several."""
+    """A way that was measured, for each content; `start_logs`: of each start's rate, where there were several.
+
+    `is_level`: what runs was asked in turn with it, so that both had the same machine, however fast.
+    """
 
     way: Way
     seen: tuple[Seen, ...]
     is_kept: bool = False
     start_logs: tuple[float, ...] = ()
+    is_level: bool = False
 
 
 class Band(Record, frozen=True):

@@ -126,7 +126,7 @@ def _is_close(state: State) -> bool:
 
 def _may_start_again(best: Sighting, rival: Sighting) -> bool:
     """Tells whether a second start of both would tell more: not where each start told its own luck."""
-    return not (best.is_kept or rival.is_kept or (knows_luck(best) and knows_luck(rival)))
+    return not (best.is_kept or rival.is_kept or all(one.is_level or knows_luck(one) for one in (best, rival)))
 
 
 def _rival(state: State, best: Sighting, luck: Mapping[Way, float]) -> Sighting | None:

@@ -18,7 +18,7 @@ from stoker.tune.curve import length_of, log_rate
 from stoker.tune.families import OFF, Family
 
 # How far a start is off by itself and its minute, as the standard deviation of a logarithm. Between a tuning and its sweep
-# one way differed by 5.7 % in the middle (docs/measured/tuning.md), a part of which all ways had in common.
+# one way differed by 6 to 7 % in the middle (docs/measured/tuning.md), a part of which all ways had in common.
 START_SD = 0.04
 BENT_SD = 0.03  # how far off the line a step's time is without any luck
 BASE_SD = 0.005  # how far a lookup's steps without drafts are from off's, the machine being the same (0047)
@@ -30,7 +30,7 @@ def luck_of(families: Iterable[Family], measured: Sequence[Sighting]) -> dict[Wa
     """Returns by how much, as a logarithm, ways were likely measured too fast; what nothing else tells of is left out."""
     found = _of_lookups(measured)
     for family in families:
-        own = [one for one in measured if one.way in family.ways and one.way.draft_tokens]
+        own = [one for one in measured if one.way in family.ways and one.way.draft_tokens and not one.is_level]
         if family.kind in KINDS and family.axis and len(own) >= LEAST_ON_A_LINE:
             found |= {one.way: _luck(one, off) for one, off in zip(own, _off_the_line(own), strict=True)}
     return found

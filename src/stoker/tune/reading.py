@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from stoker.plan.speed.curve import rates_from_mean
 from stoker.plan.speed.speculation import expected_length
-from stoker.records import BenchRepeat, CellResult, LengthsBy, Objective, Seen, SpeculationSeen, Way
+from stoker.records import BenchFigure, BenchRepeat, CellResult, LengthsBy, Objective, Seen, SpeculationSeen, Way
 from stoker.tune.steps import base_step_s, read_steps
 
 # One request: tokens a second after its first write. Many: all tokens of a repeat by its time, waits for prompts among it;
@@ -24,16 +24,21 @@ def read_cell(
 
     `lookup_s` are the seconds that looking adds to a step of this engine, None where that is not known.
     """
-    values = {one.name: one.values for one in result.figures}
-    speeds = values.get(FIGURE[objective], ())
-    shares = values.get(GOOD, ()) if objective == "goodput" else (1.0,) * len(speeds)
-    if result.failed or not speeds or not shares:
+    rates = read_rates(result.figures, objective)
+    if result.failed or not rates:
         return None
     told = result.speculation
     lengths, by = _lengths(told, way, _drafted_share(told, result.repeats)) if told else ((), "usual")
-    rates = tuple(speed * max(LEAST_SHARE, share) for speed, share in zip(speeds, shares, strict=False))
-    base_s = _base_step_s(result, way, speeds, lookup_s) if objective == "single" else None
+    base_s = _base_step_s(result, way, rates, lookup_s) if objective == "single" else None
     return Seen(result.cell.content, rates, lengths, by, told.accept_rate if told else None, run_id, base_s)
+
+
+def read_rates(figures: Sequence[BenchFigure], objective: Objective) -> tuple[float, ...]:
+    """Returns the rate of each repeat that was answered, as the objective counts it."""
+    values = {one.name: one.values for one in figures}
+    speeds = values.get(FIGURE[objective], ())
+    shares = values.get(GOOD, ()) if objective == "goodput" else (1.0,) * len(speeds)
+    return tuple(speed * max(LEAST_SHARE, share) for speed, share in zip(speeds, shares, strict=False))
 
 
 def _base_step_s(result: CellResult, way: Way, speeds: Sequence[float], lookup_s: float | None) -> float | None:

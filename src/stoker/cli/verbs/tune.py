@@ -11,7 +11,7 @@ from stoker.cli.bench_words import content, share, slo
 from stoker.cli.kinds import seconds, tokens
 
 if TYPE_CHECKING:
-    from stoker.flows.tune_trying import Asking
+    from stoker.flows.tune_asking import Asking
     from stoker.records import Objective
 
 HELP = """Find the fastest way to draft tokens for a service, or a size of its engine, with at most half of the starts that
@@ -25,6 +25,10 @@ Each start waits for memory and has to pass the gate. The best way is written in
 Whoever uses the service meanwhile is interrupted, and disturbs what is measured. It says first what it is going to do and
 how long that may take, and in a terminal it asks; --yes answers.
 
+With --beside nobody is interrupted before the best way is known: where the memory holds both, each way is tried as a second
+service, and what runs is asked the same prompt after each of its own: so whatever the machine does meanwhile, hot or cool,
+both have it alike.
+
 --knob turns something else than how it drafts: `parallel` (requests at once), `batch_tokens` (of prompts in a step),
 `graph_batch` (the largest batch with graphs) or `memory_share` (upwards, in steps of 0.05, until memory is near its floor).
 
@@ -34,6 +38,7 @@ Example:
   stoker tune coder --content code --content prose --budget 30m
   stoker tune coder --objective throughput --concurrency 8
   stoker tune coder --only eagle3 --only ngram
+  stoker tune coder --beside
   stoker tune coder --knob batch_tokens --pp 4096
   stoker tune coder --dry-run
 """
@@ -68,6 +73,7 @@ KNOBS = ("drafts", "parallel", "batch_tokens", "graph_batch", "memory_share")
 )  # fmt: skip
 @click.option("--slo", "limits", type=slo, metavar="LIMITS", help="For goodput: ttft=500ms,itl=50ms,e2e=10s.")
 @click.option("--seed", type=int, default=1, help="The same seed asks the same prompts. [1]")
+@click.option("--beside", is_flag=True, help="Leave it up, and try each way as a second service, asked in turn with it.")
 @click.option("--fresh", is_flag=True, help="Measure what was measured today again.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Draw it, too: a .html or .svg file.")
 @click.option("--dry-run", is_flag=True, help="Say what it would try and how long that takes.")
@@ -103,7 +109,7 @@ COMMAND = tune
 
 
 def _asking(asked: dict[str, Any]) -> Asking:
-    from stoker.flows.tune_trying import Asking
+    from stoker.flows.tune_asking import Asking
 
     if (asked["objective"] == "goodput") != (asked["limits"] is not None):
         raise click.UsageError("goodput counts requests within --slo, and nothing else does: give both or none")
@@ -121,5 +127,5 @@ def _asking(asked: dict[str, Any]) -> Asking:
         knob=asked["knob"], objective=objective, contents=tuple(dict.fromkeys(asked["contents"])) or ("prose",),
         budget_s=asked["budget_s"], prompt_tokens=asked["pp"], new_tokens=asked["tg"],
         concurrency=concurrency, slo=asked["limits"], measure_s=asked["measure_s"],
-        precision=asked["precision"], seed=asked["seed"], fresh=asked["fresh"], only=asked["only"],
+        precision=asked["precision"], seed=asked["seed"], fresh=asked["fresh"], only=asked["only"], beside=asked["beside"],
     )  # fmt: skip

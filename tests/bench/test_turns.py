@@ -1,0 +1,45 @@
+"""Asking somebody else between the repeats of a benchmark: the same prompts, one by one."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+
+import pytest
+
+from bench_seen import CLOSED, make_cell, run_bench
+from bench_server import bench_server, refuses
+from stoker.bench.turns import take_turns
+from stoker.records import BenchCell, BenchLoad, Target
+
+RUNS, TOKENS = 3, 8
+
+
+@pytest.mark.parametrize("load", [CLOSED, BenchLoad("closed", 2)])
+def test_number_by_number_both_are_asked_the_same(load: BenchLoad) -> None:
+    asked: list[tuple[BenchCell, int]] = []
+    with bench_server(tokens=TOKENS) as one, bench_server(tokens=TOKENS) as other, ExitStack() as stack:
+        cell = make_cell(prompt_tokens=128, new_tokens=TOKENS, load=load)
+        turns = take_turns(Target(f"{other.url}/v1", "m"), None, cell, 1, stack)
+
+        def between(now: BenchCell, number: int) -> None:
+            asked.append((now, number))
+            assert not turns.play(number).requests[-1].error
+
+        run_bench(Target(f"{one.url}/v1", "m"), new=TOKENS, loads=(load,), runs=RUNS, between=between)
+        count = RUNS * (load.concurrency or 1)
+        counted, in_turn = one.bodies[-count:], other.bodies
+    assert asked == [(cell, number) for number in range(RUNS)], "not between what warms up"
+    assert sorted(map(said, counted)) == sorted(map(said, in_turn))
+    assert len({said(body) for body in in_turn}) == count
+
+
+def said(body: dict[str, object]) -> str:
+    """What was asked."""
+    return json.dumps(body["messages"])
+
+
+def test_what_failed_is_told_as_such() -> None:
+    with bench_server(refuses(500, "oops"), tokens=TOKENS) as server, ExitStack() as stack:
+        turns = take_turns(Target(f"{server.url}/v1", "m"), None, make_cell(new_tokens=TOKENS), 1, stack)
+        assert [bool(turns.play(number).requests[0].error) for number in range(2)] == [True, False]
