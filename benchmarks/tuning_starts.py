@@ -14,7 +14,7 @@ import os
 import statistics
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from benchmarks.gateway.processes import end_cleanly_on_sigterm
 from benchmarks.tuning_lane import LLAMACPP
@@ -53,11 +53,11 @@ def start_in_turn(paths: Paths, config: Config, tunable: Tunable, asking: Asking
     """Returns what off and the lookup gave in each turn; both are started anew, beside the service where that is asked."""
     for _ in range(turns):
         trier = Trier(paths, config, ensure_daemon(paths), tunable, asking, SILENT)
-        seen = [trier.try_way(way) for way in ((tunable.present,) if asking.beside else ()) + (OFF, LOOKUP)]
+        with closing(trier):
+            seen = [trier.try_way(way) for way in ((tunable.present,) if asking.beside else ()) + (OFF, LOOKUP)]
         if failed := [one for one in seen if isinstance(one, str)]:
             raise SystemExit(f"a way gave nothing: {failed[0]}")
         yield [one for one in seen if isinstance(one, Sighting)][-2:]
-        trier.close()
 
 
 def added(off: Sighting, lookup: Sighting, known_s: float) -> list[float]:

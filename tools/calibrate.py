@@ -21,7 +21,7 @@ from calibration.spread import Miss, find_spread
 
 from stoker.plan.speed.cost import cost_s
 from stoker.plan.speed.limit import limit_tok_s
-from stoker.plan.speed.prediction import FILE, kind_of, traits
+from stoker.plan.speed.prediction import FILE, capped, kind_of, traits
 
 LEFT_OUT = Path(__file__).parent / "calibration" / "left_out.csv"
 PREFILL = ("all", "prefill")
@@ -55,8 +55,10 @@ def left_out_rows(observations: list[Observation], fits: dict[str, Learned]) -> 
         measured = 1 / one.seconds
         predicted = measured / math.exp(miss.log_ratio)
         low, high = spreads[one.model].interval(miss)
-        figures = (measured, predicted, predicted * math.exp(low), predicted * math.exp(high))
-        limit = "" if one.is_prefill else f"{limit_tok_s(one.asked):.4g}"
+        limit_tok = math.inf if one.is_prefill else limit_tok_s(one.asked)
+        highest = capped(predicted * math.exp(high), predicted, miss.traits, limit_tok)
+        figures = (measured, predicted, predicted * math.exp(low), highest)
+        limit = "" if one.is_prefill else f"{limit_tok:.4g}"
         cells = (one.line, one.model, kind_of(miss.traits), *(f"{figure:.4g}" for figure in figures), limit)
         found.append(dict(zip(COLUMNS, cells, strict=True)))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from contextlib import ExitStack
 
 import pytest
@@ -32,6 +33,30 @@ def test_number_by_number_both_are_asked_the_same(load: BenchLoad) -> None:
     assert asked == [(cell, number) for number in range(RUNS)], "not between what warms up"
     assert sorted(map(said, counted)) == sorted(map(said, in_turn))
     assert len({said(body) for body in in_turn}) == count
+
+
+def test_who_ends_it_between_the_last_two_is_heard() -> None:
+    pressed: list[int] = []
+    with bench_server(tokens=TOKENS) as server:
+
+        def between(now: BenchCell, number: int) -> None:
+            pressed.append(number)
+            if number == RUNS - 1:
+                signal.raise_signal(signal.SIGINT)
+
+        run = run_bench(Target(f"{server.url}/v1", "m"), new=TOKENS, runs=RUNS, between=between)
+    assert pressed == list(range(RUNS))
+    assert (run.is_whole, run.cells[0].ended) == (False, "interrupted")
+
+
+def test_each_time_it_is_met_an_engines_cache_knows_nothing_of_what_was_asked() -> None:
+    with bench_server(tokens=TOKENS) as server:
+        for _ in range(2):
+            with ExitStack() as stack:
+                take_turns(Target(f"{server.url}/v1", "m"), "vllm", make_cell(new_tokens=TOKENS), 1, stack).play(0)
+    salts = {str(body["cache_salt"]) for body in server.bodies}
+    assert len(salts) == len(server.bodies) == 2
+    assert len({said(body) for body in server.bodies}) == 1
 
 
 def said(body: dict[str, object]) -> str:

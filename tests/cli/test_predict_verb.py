@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,28 @@ def test_drafting_and_people_are_shown(home: Home) -> None:
                     "--accept-rate", "0.56", "--draft-tokens", "6", "--users", "4", "--think", "20s").stdout  # fmt: skip
     for part in ("with drafting (mtp)", "tokens a step", "people who think for 20.0 s", "first token"):
         assert part in said
+
+
+def test_where_a_model_has_no_room_nobody_is_promised_anything(home: Home) -> None:
+    words = ("predict", "Llama-3.1-405B", "--on", "gb10", "--quantisation", "bf16", "--users", "4")
+    assert "it has no room there: it takes 810 GB" in home.run(*words).stdout
+    assert home.json(*words)["capacity"] == []
+
+
+def test_only_as_many_are_answered_at_once_as_have_room(home: Home) -> None:
+    words = ("predict", "Qwen3.6-27B", "--quantisation", "bf16", "--users", "16", "--think", "1s", "--prompt", "8000")
+    large, small = (home.json(*words, "--on", box)["capacity"][-1] for box in ("gb10", "gb10-64"))
+    assert large["users"] == small["users"] == 16
+    assert small["tok_s"] > 1.2 * large["tok_s"], "few share the one with less memory"
+    assert small["ttft_s"] > 2 * large["ttft_s"], "and the others wait for them"
+
+
+def test_of_a_rate_that_is_faster_than_expected_the_rest_is_told_too(home: Home) -> None:
+    said = home.run("predict", "Mistral-Small-4-119B-NVFP4", "--on", "gb10", "--engine", "vllm", "--measured", "31").stdout
+    told = " ".join(said.split())
+    assert "80% of what this memory allows, and 14% faster than expected; the rest, parted as is expected, is" in told
+    shares = [int(one) for one in re.findall(r"(\d+)%", told.split("parted as is expected, is")[1])]
+    assert sum(shares) == pytest.approx(20, abs=3)
 
 
 def test_rows_are_predicted_and_those_that_cannot_be_say_why(home: Home) -> None:

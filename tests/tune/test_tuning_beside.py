@@ -37,7 +37,7 @@ SLOWED = 'if "--spec-type" in words: words += ["--threads", "2"]; os.sched_setaf
 def configure_slowed(home: Home, limits: str = "") -> str:
     """Has a service that no lookup makes faster, so that the choice is what runs."""
     server = write_server(home, SLOWED)
-    return configure(home, OFF.replace("reasoning", f'server = "{server}"\nreasoning'), limits)
+    return configure(home, OFF.replace("reasoning", f'server = "{server}"\nreasoning') + '[alias]\nany = "*"\n', limits)
 
 
 def services(home: Home) -> tuple[ServiceView, ...]:
@@ -50,10 +50,10 @@ def names(home: Home) -> set[str]:
 
 @contextmanager
 def asked_all_the_time(home: Home) -> Iterator[list[int]]:
-    """Asks for the service's model again and again; gives the statuses of the answers."""
+    """Asks for whatever runs again and again; gives the statuses of the answers."""
     statuses: list[int] = []
     is_over = threading.Event()
-    body = {"model": "coder", "messages": [{"role": "user", "content": "Who are you?"}], "max_tokens": 2}
+    body = {"model": "any", "messages": [{"role": "user", "content": "Who are you?"}], "max_tokens": 2}
 
     def ask() -> None:
         headers = {"authorization": f"Bearer {home.daemon.key}"}
@@ -126,7 +126,7 @@ def test_without_room_for_two_nothing_is_measured(home: Home) -> None:
     configure_slowed(home, limits=f"memory_floor_bytes = {floor_bytes}")
     done = home.run(*BESIDE, code=1)
     assert "there is no room for a second coder" in " ".join(done.stdout.split())
-    assert "tune without --beside" in " ".join(done.stdout.split())
+    assert "free; tune without --beside" in " ".join(done.stdout.split())
     assert home.json("bench", "list") == []
     assert (home.service("coder").pid, names(home)) == (before.pid, {"coder"})
 
@@ -143,9 +143,19 @@ def test_a_second_one_that_answers_wrongly_ends_it_and_the_first_is_as_it_was(ho
     assert home.paths.config.read_text() == text
 
 
+def test_what_does_not_run_as_its_table_says_could_not_stay_up(home: Home) -> None:
+    configure(home, OFF)
+    home.run("up", "coder")
+    before = home.service("coder")
+    configure(home, OFF.replace("reasoning", "context = 512\nreasoning"))
+    refused = home.run(*BESIDE, code=3).stderr
+    assert "does not run as its table says" in refused
+    assert (home.service("coder").pid, names(home)) == (before.pid, {"coder"})
+
+
 @contextmanager
-def tuning_beside(home: Home) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Gives a tuning whose second service answers, and the first one's process."""
+def tuning_beside(home: Home, *states: State) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Gives a tuning whose second service is in one of the states, and the first one's process."""
     configure_slowed(home)
     home.run("up", "coder")
     pid = home.service("coder").pid
@@ -154,16 +164,24 @@ def tuning_beside(home: Home) -> Iterator[tuple[subprocess.Popen[str], int]]:
     with subprocess.Popen(argv, env=home.environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert any(line.startswith("off: ") for line in process.stdout)
-        wait_for(
-            "the second one",
-            lambda: any(one.name == SECOND and one.state is State.READY for one in home.daemon.status().services),
-        )
+        wait_for("the second one", lambda: state_of_second(home) in states)
         yield process, pid
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_leaves_the_first_up_and_nothing_of_the_second(home: Home, number: signal.Signals) -> None:
-    with tuning_beside(home) as (process, pid):
+def state_of_second(home: Home) -> State | None:
+    return next((one.state for one in services(home) if one.name == SECOND), None)
+
+
+COMING = (State.STARTING, State.LOADING, State.PROVING)
+
+
+@pytest.mark.parametrize(
+    ("number", "states"), [(signal.SIGINT, [State.READY]), (signal.SIGTERM, [State.READY]), (signal.SIGINT, COMING)]
+)
+def test_an_interruption_leaves_the_first_up_and_nothing_of_the_second(
+    home: Home, number: signal.Signals, states: list[State]
+) -> None:
+    with tuning_beside(home, *states) as (process, pid):
         process.send_signal(number)
         assert process.stdout is not None
         said = process.stdout.read()
@@ -173,11 +191,11 @@ def test_an_interruption_leaves_the_first_up_and_nothing_of_the_second(home: Hom
 
 
 def test_where_the_first_dies_there_is_nothing_to_compare_with(home: Home) -> None:
-    with tuning_beside(home) as (process, pid):
+    with tuning_beside(home, State.READY) as (process, pid):
         os.kill(pid, signal.SIGKILL)
         assert process.stdout is not None
         said = process.stdout.read()
-    assert process.returncode == 1
+    assert process.returncode == 1, said
     assert "coder did not answer while ngram" in " ".join(said.split())
     assert names(home) == {"coder"}
 
@@ -192,6 +210,8 @@ def test_what_cannot_run_twice_is_refused_before_anything_starts(home: Home) -> 
         check_beside(spread, asking)
     with fails(Refused, "two at once share that"):
         check_beside(tunable, asking._replace(knob="memory_share"))
+    with fails(Refused, "goodput counts the requests that kept their limits"):
+        check_beside(tunable, asking._replace(objective="goodput"))
     assert not home.daemon_answers
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 
+import gguf
 import pytest
 
 from home import Home
@@ -15,7 +16,7 @@ from stoker.box import LocalBox
 from stoker.facts.machine.memory import read_memory
 from stoker.records import State
 from stoker.tune.choosing import ALIKE
-from support import DEMO, DEMO_DRAFT
+from support import DEMO, DEMO_DRAFT, write_gguf
 from tuned_service import OFF, QUICK, SELF, by_name, coder_table, configure, good_plans, name_of, write_server
 
 LOOKUPS = ("ngram", "ngram 32 after 3")  # as llama.cpp has it, and what tells of the other lengths
@@ -211,6 +212,21 @@ def test_wrong_use_is_said_before_anything_starts(home: Home) -> None:
     home.configure(f'[service.x]\nmodel = "{DEMO}"\nspeculation = """off"""\n')
     refused = home.run("tune", "x", code=3).stderr
     assert "[service.x]" in refused
+    assert not home.daemon_answers
+
+
+def test_a_draft_that_does_not_fit_is_refused_with_the_reason_before_anything_starts(home: Home) -> None:
+    other = write_gguf(
+        home.folder / "other.gguf",
+        pairs={"tokenizer.ggml.model": ("gpt2", gguf.GGUFValueType.STRING)},
+        arrays={"tokenizer.ggml.tokens": [f"t{number}" for number in range(100)]},
+    )
+    text = configure(home, SELF.replace(f'draft = "{DEMO}"', f'draft = "{other}"'))
+    for words in (("--dry-run",), (), ("--beside",)):
+        refused = " ".join(home.run("tune", "coder", *QUICK, *words, code=3).stderr.split())
+        assert "cannot draft for" in refused
+        assert "vocabularies differ" in refused
+    assert home.paths.config.read_text() == text
     assert not home.daemon_answers
 
 

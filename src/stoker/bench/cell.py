@@ -107,6 +107,8 @@ class _Measuring:
             self._kept.append(seen)
             if self._settings.between is not None:
                 self._settings.between(self._cell, len(self._kept) - 1)
+                if self._bench.is_stopped():
+                    return "interrupted"
             if (ended := self._ended()) is not None and not self._goes_on(ended):
                 return ended
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from stoker.cli.rates_text import say_prediction, say_rate
 from stoker.cli.show import table, wrapped
 from stoker.cli.ways_text import ways_lines
-from stoker.records import CapacityView, DraftingView, MeasuredView, RowPrediction, RowsView, SpeedView, say_s
+from stoker.records import CapacityView, DraftingView, MeasuredView, RowPrediction, RowsView, SpeedView, SpentPart, say_s
 
 ROW_HEADINGS = ("line", "model", "expected", "80 % interval", "the memory allows")
 DRAFT_HEADINGS = ("  content", "draft tokens", "tokens a step", "tok/s", "80 % interval")
@@ -83,7 +85,7 @@ def _limit(view: SpeedView) -> list[str]:
 
 
 def _measured(seen: MeasuredView) -> list[str]:
-    rest = "; ".join(f"{part.share:.0%} {part.name}" for part in seen.rest if part.share >= LEAST_SHARE)
+    rest = _say_parts(seen.rest, 1.0)
     faster = -min((part.share for part in seen.rest), default=0.0)
     run = "" if seen.run_id is None else f" (run {seen.run_id})"
     said = f"measured  {seen.measured_tok_s:.4g} tok/s{run}: {seen.of_limit:.0%} of what this memory allows"
@@ -92,8 +94,16 @@ def _measured(seen: MeasuredView) -> list[str]:
             f"{said}, which cannot be: other files, another quantisation, drafting, or more requests", "", "          "
         )
     if faster >= LEAST_SHARE:
-        return wrapped(f"{said}, and {faster:.0%} faster than expected", "", "          ")
+        known = sum(part.share for part in seen.rest if part.share > 0)
+        rest = _say_parts(seen.rest, (1 - seen.of_limit) / known)
+        said += f", and {faster:.0%} faster than expected"
+        return wrapped(f"{said}; the rest, parted as is expected, is {rest}" if rest else said, "", "          ")
     return wrapped(f"{said}; the rest is {rest}" if rest else said, "", "          ")
+
+
+def _say_parts(parts: Sequence[SpentPart], scale: float) -> str:
+    shares = ((part.name, part.share * scale) for part in parts)
+    return "; ".join(f"{share:.0%} {name}" for name, share in shares if share >= LEAST_SHARE)
 
 
 def _drafting(points: tuple[DraftingView, ...]) -> list[str]:

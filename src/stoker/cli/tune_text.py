@@ -16,6 +16,9 @@ from stoker.tune.showing import say_band, shown_ways
 CELLS = 40
 INSIDE, POINT = "░", "●"
 CLEAR = "\r\x1b[K"
+BESIDE = (
+    "It stays up until the best way is known, and is started once more then; whoever uses it meanwhile disturbs the figures."
+)
 
 
 class Teller:
@@ -41,7 +44,7 @@ class Teller:
                 raise SystemExit(1)
         elif not is_named:
             raise WrongUse(
-                f"it would start {view.service} anew several times, and nobody named it",
+                f"it would start {view.service} anew, or a second one beside it, several times, and nobody named it",
                 next_step=f"`stoker tune {view.service}`, or --yes",
             )
 
@@ -71,8 +74,8 @@ def intention(view: TuneView, asking: Asking) -> Iterator[str]:
     load = "one request at a time" if asking.concurrency == (1,) else f"{counts} requests at once"
     yield f"{view.service} ({view.engine}): {knob}, for {' and '.join(view.contents)}, {load}. Now: {view.present.name}"
     took = "" if view.expected_s is None else f"; {say_s(view.expected_s)} where all of it takes longest"
-    meanwhile = "It stays up, and whoever uses it disturbs" if asking.beside else "Whoever uses it is cut off at each start"
-    yield f"{view.why}{took}, {say_s(asking.budget_s)} at most. {meanwhile}."
+    meanwhile = BESIDE if asking.beside else "Whoever uses it is cut off at each start."
+    yield f"{view.why}{took}, {say_s(asking.budget_s)} at most. {meanwhile}"
 
 
 def view_text(view: TuneView) -> str:

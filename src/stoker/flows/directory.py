@@ -85,6 +85,7 @@ class Directory:
 
     def _find_any(self, alias: str, must: bool) -> Entry | None:
         ready = [entry for entry in self._models() if entry.endpoint is not None]
+        ready = [entry for entry in ready if not self._owners[entry.service].is_tried_out] or ready
         if len(ready) == 1:
             return ready[0]
         if must:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from stoker.facts.model.read import read_model
 from stoker.flows.plain_rates import find_plain_rate
 from stoker.flows.planning import find_wish, served_names
 from stoker.plan.engine_choice import LLAMACPP
-from stoker.plan.speed.capacity import Habits
+from stoker.plan.speed.capacity import MOST_AT_ONCE, Habits
 from stoker.plan.speed.catalog import find_shape
 from stoker.plan.speed.curve import rates_from_mean
 from stoker.plan.speed.from_model import served_of
@@ -27,6 +28,7 @@ from stoker.plan.speed.links import costs_of
 from stoker.plan.speed.memory import GIGA, MemoryOf, known_memory, memory_of
 from stoker.plan.speed.outlook import Question, predict_speed
 from stoker.plan.speed.prediction import load_fit
+from stoker.plan.speed.room import room_for, say_room
 from stoker.plan.speed.speculation import Drafting, expected_length, usual_rates
 from stoker.plan.speed.table import predict_table
 from stoker.plan.speed.ways import load_of
@@ -38,6 +40,7 @@ from stoker.records.speed import LinkKind, WayView
 
 STDIN, GGUF = "-", "gguf"
 USUAL_ENGINE = "vllm"
+FITTED = "gb10"  # the machine that the fit is of
 
 
 class Asking(Record, frozen=True):
@@ -86,14 +89,17 @@ def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
     """Returns what is predicted for a model; raises WrongUse where nobody knows it, or what was asked contradicts itself."""
     served, name, quantisation, has_files = _find_served(target, config, asking)
     machine, memory, note = _find_memory(asking, has_files)
-    habits = _habits(asking)
+    size_bytes = _memory_bytes(asking, has_files)
+    short = say_room(served, size_bytes, asking.prompt + asking.answer)
+    most = min(room_for(served, size_bytes, asking.prompt + asking.answer), _parallel(target, config))
+    habits = () if short else _habits(asking, most)
     measured, run_id = _measured(target, config, asking)
     question = Question(
         served=served, requests=asking.requests, prompt=asking.prompt, measured_tok_s=measured,
         method=asking.method, rates=_rates(asking), habits=habits, drafted=_drafted(asking),
     )  # fmt: skip
     view = predict_speed(question, name, quantisation, machine, memory, load_fit())
-    view = msgspec.structs.replace(view, machine_note=note)
+    view = msgspec.structs.replace(view, machine_note="; ".join(filter(None, (note, short))))
     if asking.boxes > 1 and memory.fitted:
         view = msgspec.structs.replace(view, ways=_ways(served, asking))
     if view.measured is None or run_id is None:
@@ -221,13 +227,26 @@ def _drafted(asking: Asking) -> Drafting | None:
     return Drafting(asking.method, count, expected_length(rates[:count]))
 
 
-def _habits(asking: Asking) -> tuple[Habits, ...]:
+def _memory_bytes(asking: Asking, has_files: bool) -> int:
+    """Returns the memory of the machine that is predicted for, which is a GB10 where `_find_memory` says so."""
+    machine = read_box(asking.box)
+    if asking.box == THIS and not has_files and not machine.gpus and asking.bandwidth_gb_s is None:
+        machine = read_box(FITTED)
+    own = machine.gpus[0].memory_total_bytes if machine.gpus else None
+    return own or machine.memory.total_bytes
+
+
+def _parallel(target: str, config: Config) -> float:
+    """Returns how many requests a service answers at once by its table; inf where nothing is said."""
+    wish = config.services.get(target)
+    return wish.parallel if wish is not None and wish.parallel else math.inf
+
+
+def _habits(asking: Asking, most: float) -> tuple[Habits, ...]:
     if asking.users is None:
         return ()
     counts = sorted({1, *(2**power for power in range(1, 12) if 2**power < asking.users), asking.users})
+    at_once = int(min(MOST_AT_ONCE, most))
     return tuple(
-        Habits(
-            users=count, think_s=asking.think_s, prompt=asking.prompt, answer=asking.answer, boxes=min(asking.boxes, count)
-        )
-        for count in counts
+        Habits(count, asking.think_s, asking.prompt, asking.answer, min(asking.boxes, count), at_once) for count in counts
     )

@@ -13,7 +13,7 @@ import msgspec
 from stoker.bench.cell import MOST_BUDGETS
 from stoker.config import Config, Paths
 from stoker.engines import find
-from stoker.errors import StokerError
+from stoker.errors import Refused, StokerError
 from stoker.flows.bench_runs import write_text
 from stoker.flows.bringing import stop_those_up
 from stoker.flows.lease import hold_run
@@ -117,6 +117,12 @@ class _Tuning:
         runs = ready.get(tunable.wish.name)
         self._was_up = runs is not None
         is_present = runs == make_plan(tunable.wish_for(tunable.present)).plan_id
+        if asking.beside and self._was_up and not is_present:
+            name = tunable.wish.name
+            raise Refused(
+                f"{name} does not run as its table says, so it could not stay up while it is tuned",
+                next_step=f"`stoker up {name}` brings it there, or tune without --beside",
+            )
         self._state = msgspec.structs.replace(start_state(tunable, asking), was_up=is_present)
 
     def run(self) -> TuneView:
@@ -150,7 +156,7 @@ class _Tuning:
 
     def _start_again(self) -> str:
         """Starts the last two once more, where starts are left and a single one of each tells too little."""
-        if self._asking.beside:
+        if self._asking.beside and len(self._state.measured) > 1:
             return f"each was asked in turn with {self._tunable.present.name}, which stayed up"
         pair = next_pair(self._state, self._tunable.present) if self._state.measured else ()
         for way in sorted(pair, key=lambda one: one == self._tried):  # what runs is no new start

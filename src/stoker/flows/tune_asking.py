@@ -9,6 +9,7 @@ from stoker.errors import StokerError
 from stoker.flows.tunable import Knob
 from stoker.records import BenchCell, BenchLoad, BenchSlo, Objective
 
+NEAR_FLOOR = 1.25  # of what is kept for the system: below, nothing is tried any more
 Say = Callable[[str], None]
 
 

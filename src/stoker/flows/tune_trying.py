@@ -11,7 +11,7 @@ from stoker.bench.turns import GREEDY, SILENCE_S
 from stoker.box import LocalBox, clock_s
 from stoker.config import Config, Paths
 from stoker.engines import find
-from stoker.errors import StokerError
+from stoker.errors import Refused, StokerError
 from stoker.facts.machine.memory import read_memory
 from stoker.flows.bench import TOOL, Live, Wanted, bench
 from stoker.flows.bench_keeping import start_keeping
@@ -19,7 +19,7 @@ from stoker.flows.bench_targets import choose_service
 from stoker.flows.client import Daemon
 from stoker.flows.planning import make_plan
 from stoker.flows.tunable import Tunable
-from stoker.flows.tune_asking import Asking, Interrupted, Talk, TuningStopped
+from stoker.flows.tune_asking import NEAR_FLOOR, Asking, Interrupted, Talk, TuningStopped
 from stoker.flows.tune_beside import Beside
 from stoker.flows.up import follow
 from stoker.records import BenchCell, BenchRun, CellResult, Seen, ServiceView, Sighting, State, Way, say_bytes, say_s
@@ -30,7 +30,6 @@ from stoker.tune.families import OFF
 from stoker.tune.ratios import compare
 from stoker.tune.reading import read_cell
 
-NEAR_FLOOR = 1.25  # of what is kept for the system: below, nothing is tried any more
 KEPT_FOR_S = 24 * 3600.0  # what was measured before may have been another machine: hotter, or busy
 LOOKED_THROUGH = 100
 LEAST_RUNS = 4  # fewer pairs of repeats tell nothing of chance
@@ -111,7 +110,7 @@ class Trier:
     def close(self) -> None:
         """Leaves nothing beside the service."""
         if self._beside is not None:
-            self._beside.close()
+            self._beside.end()
 
     def _try(self, way: Way) -> Sighting | str:
         began_s = time.monotonic()
@@ -153,7 +152,10 @@ class Trier:
             return self.start(way)
         if way == present:
             view = self.start(way)
-            self._beside.check_room(way)
+            try:
+                self._beside.check_room(way)
+            except Refused as problem:
+                raise TuningStopped(problem.what, why=problem.why) from problem
             return view
         if present not in self._bases:
             raise TuningStopped(
@@ -175,7 +177,6 @@ class Trier:
         if kept and kept[0].plan_id == view.plan_id and kept[0].occasion == "gate" and not kept[0].passed:
             raise TuningStopped(
                 f"{view.name} did not pass its gate that way", why=view.why,
-                next_step=f"`stoker verify --last {view.name}` shows what was asked and answered",
             )  # fmt: skip
         self._check_memory(())
         return view.why

@@ -156,6 +156,11 @@ class ServiceOwner:
         is_ready = self.service.state is State.READY and self._hands.running is not None and self.plan.seat is None
         return self._hands.endpoint if is_ready else None
 
+    @property
+    def is_tried_out(self) -> bool:
+        """Tells whether it is up to be tried out alone, and never was up for anybody's use."""
+        return self.plan.plan_id in self._trials and not self.good
+
     def ask_start(self, plan: Plan, why: str, *, is_trial: bool = False) -> None:
         """Asks for the service to run by this plan; one that runs by another plan is stopped first.
 

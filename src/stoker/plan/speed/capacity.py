@@ -22,6 +22,7 @@ from stoker.records import CapacityView, Record
 GOLDEN = 0.6180339887498949  # its multiples fill 0..1 evenly: chance without a generator
 ASKED_EACH, ASKED_LEAST, WARM_UP = 12, 60, 2
 DEPTH_STEP = 512
+MOST_AT_ONCE = 64
 SLOW = 0.1
 
 
@@ -33,7 +34,7 @@ class Habits(Record, frozen=True):
     prompt: int = 2000
     answer: int = 400
     boxes: int = 1
-    most_at_once: int = 64
+    most_at_once: int = MOST_AT_ONCE
 
 
 class _Asked:

@@ -33,10 +33,11 @@ class Fit(Record, frozen=True):
     percentiles: dict[str, tuple[float, float]]
 
     def between(self, rate: float, found: tuple[str, ...], limit_tok_s: float) -> Prediction:
-        """Returns a rate with the interval of its traits."""
+        """Returns a rate with the interval of its traits, which ends where the memory's limit is known for certain."""
         width = spread_of(found, self.spread)
         low, high = self.percentiles[kind_of(found)]
-        return Prediction(rate, rate * math.exp(low * width), rate * math.exp(high * width), limit_tok_s)
+        fastest = capped(rate * math.exp(high * width), rate, found, limit_tok_s)
+        return Prediction(rate, rate * math.exp(low * width), fastest, limit_tok_s)
 
 
 @cache
@@ -64,6 +65,17 @@ def traits(asked: Asked) -> tuple[str, ...]:
 def kind_of(found: tuple[str, ...]) -> str:
     """Returns which intervals a prediction with these traits has: those of drafted tokens are a matter of their own."""
     return "prefill" if "prefill" in found else "plain" if NOT_DRAFTED in found else "drafted"
+
+
+def capped(high_tok_s: float, rate: float, found: tuple[str, ...], limit_tok_s: float) -> float:
+    """Returns an interval's upper end, not beyond the limit; a rate that is itself beyond it is left where it is.
+
+    The limit is certain without drafts, whose accepted number is guessed, for weights whose size is known, and where
+    requests do not share experts by chance.
+    """
+    guesses = {"model guessed", "weights guessed"} & {*found}
+    is_certain = NOT_DRAFTED in found and not guesses and ("requests alone" in found or "weights dense" in found)
+    return min(high_tok_s, max(rate, limit_tok_s)) if is_certain else high_tok_s
 
 
 def token_terms(asked: Asked) -> Terms:
