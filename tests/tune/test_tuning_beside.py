@@ -44,6 +44,10 @@ def services(home: Home) -> tuple[ServiceView, ...]:
     return home.daemon.status().services
 
 
+def state_of_second(home: Home) -> State | None:
+    return next((one.state for one in services(home) if one.name == SECOND), None)
+
+
 def names(home: Home) -> set[str]:
     return {one.name for one in services(home)}
 
@@ -168,10 +172,6 @@ def tuning_beside(home: Home, *states: State) -> Iterator[tuple[subprocess.Popen
         yield process, pid
 
 
-def state_of_second(home: Home) -> State | None:
-    return next((one.state for one in services(home) if one.name == SECOND), None)
-
-
 COMING = (State.STARTING, State.LOADING, State.PROVING)
 
 
@@ -208,9 +208,9 @@ def test_what_cannot_run_twice_is_refused_before_anything_starts(home: Home) -> 
     spread = msgspec.structs.replace(tunable, wish=msgspec.structs.replace(tunable.wish, boxes=("a", "b")))
     with fails(Refused, "runs over several boxes", "without --beside"):
         check_beside(spread, asking)
-    with fails(Refused, "two at once share that"):
+    with fails(Refused, "`memory_share` cannot be tuned beside what runs"):
         check_beside(tunable, asking._replace(knob="memory_share"))
-    with fails(Refused, "goodput counts the requests that kept their limits"):
+    with fails(Refused, "goodput cannot be tuned beside what runs"):
         check_beside(tunable, asking._replace(objective="goodput"))
     assert not home.daemon_answers
 

@@ -94,18 +94,22 @@ class Beside:
         self._connections.close()
         if self._way is None:
             return
-        try:
-            if not self._is_begun:  # the daemon may have heard the wish, and nobody its answer
-                self._daemon.up(self._wish_for(self._way), is_trial=True)
-            for _ in stop_service(self._daemon, self._name):
-                pass
-            self._daemon.forget(self._name)
-        except StokerError as problem:
-            if self._is_begun:
+        if self._is_begun or self._is_heard(self._way):
+            try:
+                for _ in stop_service(self._daemon, self._name):
+                    pass
+                self._daemon.forget(self._name)
+            except StokerError as problem:
                 raise TuningStopped(problem.what, why=problem.why or problem.next_step or "") from problem
-        finally:
-            self._is_begun = True
         self._way = None
+
+    def _is_heard(self, way: Way) -> bool:
+        """Tells whether a wish whose answer did not come is one that the daemon takes: it is asked again, to be ended."""
+        try:
+            self._daemon.up(self._wish_for(way), is_trial=True)
+        except StokerError:
+            return False
+        return True
 
     def _meet(self) -> None:
         """Goes to the first service anew, so that its engine has seen none of the prompts, as it is with the second one."""
@@ -125,11 +129,13 @@ def check_beside(tunable: Tunable, asking: Asking) -> None:
     if tunable.wish.boxes:
         raise Refused(f"{tunable.wish.name} runs over several boxes, and not twice", next_step=ALONE)
     if asking.knob == "memory_share":
-        raise Refused("what is tuned is how much of the memory it takes, and two at once share that", next_step=ALONE)
+        raise Refused(
+            "`memory_share` cannot be tuned beside what runs", why="two at once share the memory", next_step=ALONE
+        )  # fmt: skip
     if asking.objective == "goodput":
         raise Refused(
-            "goodput counts the requests that kept their limits", next_step=ALONE,
-            why="whether one did on a slower machine does not follow from how it did on this one",
+            "goodput cannot be tuned beside what runs", next_step=ALONE,
+            why="it counts requests that kept their limits, and whether one did on a slower machine cannot be told",
         )  # fmt: skip
 
 
