@@ -200,6 +200,11 @@ class Paths(Record, frozen=True):
         """How far a workflow came."""
         return self.state / "runs" / f"{workflow}.json"
 
+    @property
+    def plan_files(self) -> Path:
+        """What engines read beside their words, named by its content; it may be thrown away while nothing starts."""
+        return self.state / "plan-files"
+
     def ray_folder(self, service: str) -> Path:
         """Where Ray keeps its sockets and logs while it starts a service's processes; short, as the paths of sockets are."""
         return self.state / "ray" / service

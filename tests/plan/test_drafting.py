@@ -58,7 +58,7 @@ def test_each_number_of_a_tree_says_that_the_user_chose_it() -> None:
         ({"draft_steps": 3, "draft_topk": 2, "draft_tokens": 15}, ["holds 3 to 10"]),
         ({"draft_steps": 5, "draft_topk": 4, "draft_tokens": 4}, ["holds 5 to 68"]),
         ({"lookup_max": 4}, ["`lookup_max` is set, but `speculation` is 'eagle'"]),
-        ({"draft_tiers": ((1, 8, 2),)}, ["sglang has nothing like it"]),
+        ({"draft_tiers": ((1, 8, 0),)}, ["`draft_tiers` drafts nothing at any load"]),
     ],
 )
 def test_numbers_that_do_not_fit_each_other_are_refused(changes: dict[str, Any], parts: list[str]) -> None:
@@ -118,6 +118,33 @@ def test_tiers_are_told_to_the_vllm_that_knows_them() -> None:
     assert told["num_speculative_tokens"] == 4
     with fails(Refused, "vllm 0.20.2 does not know `draft_tiers`"):
         vllm("0.20.2", speculation="mtp", draft_tiers=((1, 2, 4),))
+
+
+def test_tiers_are_told_to_the_sglang_that_knows_them_as_the_text_of_a_file() -> None:
+    told = sglang("0.5.23", speculation="eagle", draft_tiers=((1, 2, 4), (3, 8, 1), (9, 64, 0)))
+    tiers = {"1": {"candidate_steps": [4]}, "3": {"candidate_steps": [1]}, "9": {"candidate_steps": [0]}}
+    assert json.loads(str(told["--speculative-adaptive-config"])) == tiers
+    names = (
+        "--speculative-adaptive",
+        "--speculative-num-steps",
+        "--speculative-num-draft-tokens",
+        "--speculative-eagle-topk",
+    )
+    assert [told[name] for name in names] == [True, 4, 5, 1]
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("0.5.10", "sglang 0.5.10 has no --speculative-adaptive"), ("0.5.12", "sglang 0.5.12 does not know `draft_tiers`")],
+)
+def test_an_sglang_that_has_no_tiers_by_requests_is_told_as_such(version: str, said: str) -> None:
+    with fails(Refused, said):
+        sglang(version, speculation="eagle", draft_tiers=((1, 2, 4), (3, 64, 1)))
+
+
+def test_sglangs_small_draft_model_has_no_tiers() -> None:
+    with fails(Refused, "`draft_tiers` is set, but", "'draft'"):
+        report_of("sglang", draft=EAGLE, speculation="draft", draft_tiers=((1, 2, 4), (3, 64, 1)))
 
 
 @pytest.mark.parametrize("tiers", [(), ((2, 4, 1),), ((1, 4, 2), (6, 8, 1)), ((1, 4, -1),), ((3, 1, 2),)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import msgspec
@@ -15,7 +16,7 @@ from stoker.tune.guessing import guess_all
 from stoker.tune.tiers import count_at, with_tiers
 from tune_samples import steady
 
-VLLM = find("vllm")
+VLLM, SGLANG = find("vllm"), find("sglang")
 LENGTHS = tuple(1 + 0.8 * (1 - 0.8**count) / 0.2 for count in range(1, 7))  # each position is right four times in five
 SIX = Way("mtp", 6)
 
@@ -54,6 +55,18 @@ def test_where_drafts_cost_more_with_many_requests_a_table_drafts_less_there() -
 
 def test_one_number_that_is_best_for_all_loads_needs_no_table() -> None:
     assert tables(with_tiers(state_at(0.001, 0.001), 64)) == []
+
+
+def test_sglang_is_told_the_same_table_as_tiers_that_it_chooses_by_the_requests() -> None:
+    off, six = state_at(0.001, 0.02).measured
+    families = plan_families(SGLANG, "eagle3", has_draft_layers=False)
+    six = msgspec.structs.replace(six, way=Way("eagle3", 6))
+    state = State(families, (off, six), loads=(1, 16), tiered=SGLANG.drafting["draft_tiers"])
+    [table] = tables(with_tiers(state, 64))
+    told = SGLANG.speculate(table, "/draft")
+    tiers = {first: entry["candidate_steps"] for first, entry in json.loads(str(told["draft_tiers"])).items()}
+    assert tiers == {"1": [table.draft_tokens], "5": [0]}
+    assert told["--speculative-num-steps"] == table.draft_tokens
 
 
 def test_an_engine_that_takes_no_table_gets_none() -> None:

@@ -17,9 +17,10 @@ DRAFTS = {
     "eagle": f"{EAGLE}draft_tokens = 4",
     "eagle-tree": f"{EAGLE}draft_steps = 4\ndraft_topk = 4\ndraft_tokens = 12",
     "eagle3": f"{EAGLE3}draft_tokens = 4",
+    "eagle3-tiers": f"{EAGLE3}draft_tiers = [[1, 1, 4], [2, 8, 1]]",
     "eagle3-tree": f"{EAGLE3}draft_steps = 4\ndraft_topk = 4\ndraft_tokens = 12",
 }
-GROUPS = {"eagle": "trees", "eagle-tree": "trees", "eagle3": "heads", "eagle3-tree": "heads"}
+GROUPS = {"eagle": "trees", "eagle-tree": "trees", "eagle3": "heads", "eagle3-tree": "heads", "eagle3-tiers": "heads"}
 # Those of one word run one after the other in one process, and others beside them.
 WAYS = [pytest.param(way, marks=pytest.mark.xdist_group(GROUPS.get(way, "sglang"))) for way in DRAFTS]
 pytestmark = pytest.mark.elsewhere(SGLANG.is_here, "an unpacked SGLang (STOKER_SGLANG_SITE)")

@@ -36,7 +36,7 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def tune(home: GpuHome, knob: str) -> dict[str, Any]:
     """Returns what tuning a size found; it is in stoker.toml now, and the service was told it."""
     home.limit_s = 1200.0
-    view = home.json("tune", "crowd", "--knob", knob, *WORDS)
+    view: dict[str, Any] = home.json("tune", "crowd", "--knob", knob, *WORDS)
     ways = [(one["way"][knob], one["tried"], (one["measured"] or {}).get("tok_s"), one["why"]) for one in view["ways"]]
     home.note("tune", knob, chosen=view["chosen"], starts=view["starts"], sweep=view["sweep_starts"], ways=ways)
     assert 2 * view["starts"] <= view["sweep_starts"] + 1

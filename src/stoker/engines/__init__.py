@@ -28,7 +28,8 @@ class Engine(Protocol):
     hold the model to a call, or does not keep it from one; empty where nothing is known of this engine. `drafting` are the
     keys of a service's table that tell it how to draft, each with the kinds for which it does. `lookups` are least and most
     tokens of n-gram lookup that are worth a try beside the plan's own; `lookup_counts` the draft tokens to try with each,
-    empty where lookup is like other drafts; `lookup_s` the seconds that looking adds to a step, None where unknown.
+    empty where lookup is like other drafts; `lookup_s` the seconds that looking adds to a step, None where unknown. `texts`
+    are flags that name a file: a plan may say its text instead, and the launch writes it.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Engine(Protocol):
     lookups: tuple[tuple[int | None, int | None], ...]
     lookup_counts: tuple[int, ...]
     lookup_s: float | None
+    texts: tuple[str, ...]
 
     def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
         """Returns what says a way to draft: flags, or neutral names of `spelling` where versions call it differently."""

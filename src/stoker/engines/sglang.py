@@ -5,11 +5,14 @@ Source of flags and metric names: server_args.py and /metrics of 0.5.9 to 0.5.23
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from stoker.engines import BAR_TIME, UNKNOWN_HEAD, environment_of, promised_by, words_of
-from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, StageSign, Way
+from stoker.records import LaunchSpec, LogForm, Plan, Setting, SettingValue, SpeculationKind, StageSign, Tiers, Way
+
+TIERS_FLAG = "--speculative-adaptive-config"
 
 # Neutral name -> SGLang's flags for it, the newest first: the plan takes the first that the version in use has.
 SPELLING = {
@@ -26,6 +29,7 @@ SPELLING = {
     "lookup_min": ("--speculative-ngram-min-match-window-size",),
     "lookup_breadth": ("--speculative-ngram-max-bfs-breadth",),
     "draft_adaptive": ("--speculative-adaptive",),
+    "draft_tiers": (TIERS_FLAG,),
 }
 
 METRICS = {
@@ -96,6 +100,7 @@ DRAFTING: dict[str, frozenset[SpeculationKind]] = {
     "draft_steps": TREES,
     "draft_topk": TREES | NGRAM,
     "draft_adaptive": TREES - {"draft"},  # by its own page EAGLE and EAGLE3 alone, with top-k 1
+    "draft_tiers": TREES - {"draft"},  # tiers of one number each: nothing is left to be adapted but to the requests
     "lookup_min": NGRAM,
     "lookup_max": NGRAM,
 }
@@ -133,6 +138,7 @@ class SgLang:
     lookups = ((None, 6), (None, 12))  # beside 18, the default of all versions since 0.5.12
     lookup_counts = ()
     lookup_s = None
+    texts = (TIERS_FLAG,)
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; a container brings its own address."""
@@ -156,7 +162,7 @@ class SgLang:
 
     def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
         """Returns the flags of one way to draft; but for n-grams it counts the model's own token among those it verifies."""
-        tokens = way.draft_tokens or 1
+        tokens = max((tier[2] for tier in way.draft_tiers or ()), default=0) or way.draft_tokens or 1
         flags: dict[str, SettingValue] = {"--speculative-algorithm": ALGORITHMS[way.kind or "ngram"]}
         if draft is not None:
             flags["--speculative-draft-model-path"] = draft
@@ -166,6 +172,8 @@ class SgLang:
         elif way.draft_adaptive:  # it takes steps and draft tokens from its own tiers
             return flags | {"--speculative-eagle-topk": 1, "draft_adaptive": True}
         else:
+            if way.draft_tiers:
+                flags |= {"draft_adaptive": True, "draft_tiers": _say_tiers(way.draft_tiers)}
             flags |= {"--speculative-num-steps": way.draft_steps or tokens, "--speculative-eagle-topk": way.draft_topk or 1}
         # Always said: left out it is None in some versions, and comparing with None ends the start.
         return flags | {"--speculative-num-draft-tokens": tokens + (way.kind != "ngram")}
@@ -190,6 +198,11 @@ class SgLang:
     def promises(self, settings: Sequence[Setting], template: Iterable[str]) -> Mapping[str, str]:
         """Returns what its parsers promise: it takes calls and thoughts out of the text where it was given one for them."""
         return promised_by(PROMISES, settings)
+
+
+def _say_tiers(tiers: Tiers) -> str:
+    """Returns the tiers as SGLang reads them from a file: from so many requests on, the steps it may choose from."""
+    return json.dumps({str(first): {"candidate_steps": [tokens]} for first, _, tokens in tiers}, separators=(",", ":"))
 
 
 ENGINE = SgLang()

@@ -149,6 +149,7 @@ class Vllm:
     lookups = ((2, 8), (3, 8))
     lookup_counts = ()
     lookup_s = None
+    texts = ()
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; the model is the first of them."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from stoker.config import find_paths
 from stoker.errors import Refused, WrongUse
 from stoker.launch.compose import render_compose
 from stoker.launch.container import render_docker_run, render_podman_run
@@ -22,6 +23,7 @@ from stoker.launch.unit import render_unit
 from stoker.plan.written.quoting import say_command
 from stoker.records import Plan, Report
 from stoker.rules.load import find_rule
+from stoker.supervise.plan_files import write_beside
 
 FIRST_PORT = 30000
 FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
@@ -30,7 +32,7 @@ DOCKER = "/usr/bin/docker"
 
 def render_launch_text(report: Report, form: str) -> str:
     """Returns the launch in one of `FORMS`; raises Refused where the plan cannot be written so."""
-    plan = report.plan
+    plan = write_beside(report.plan, find_paths().plan_files)
     port = plan.port or FIRST_PORT
     if form == "argv":
         return _with_environment(plan, port)

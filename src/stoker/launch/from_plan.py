@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stoker.errors import Refused
+from stoker.launch.beside import check_nothing_beside
 from stoker.launch.command import render_engine
 from stoker.launch.container import render_docker_run
 from stoker.launch.container_api import LABEL_INSTANCE, LABEL_LAUNCH, LABEL_PLAN, LABEL_SERVICE
@@ -25,6 +26,7 @@ RDMA_DEVICES = "/dev/infiniband"
 
 def launch_of(plan: Plan, port: int) -> LaunchSpec:
     """Returns the words of a plan's engine, which say once where it listens: on a port of loopback."""
+    check_nothing_beside(plan)
     settings = tuple(one for one in plan.settings if one.name.replace("_", "-") not in ADDRESS)
     return render_engine(msgspec.structs.replace(plan, settings=settings), port)
 

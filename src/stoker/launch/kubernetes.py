@@ -12,6 +12,7 @@ import msgspec
 
 from stoker.engines import find
 from stoker.errors import Refused
+from stoker.launch.beside import check_nothing_beside
 from stoker.launch.commented import Reasons, Word
 from stoker.launch.exported import OWN_ADDRESSES, Exported, sentence, told, variables
 from stoker.launch.from_plan import SHARED_MEMORY_BYTES, container_of
@@ -43,6 +44,7 @@ def render_kubernetes(exported: Exported, cluster: Cluster) -> str:
     spoken = [(one.name[1:], str(one.value)) for one in variables(exported)]
     check_no_secret(plan.service, spoken, [word for one in told(exported) for word in _words(one)])
     reasons = Reasons()
+    check_nothing_beside(plan)
     launch = container_of(msgspec.structs.replace(plan, settings=()), PORT)
     work = (
         _group(exported, launch, cluster, reasons) if exported.size > 1 else _deployment(exported, launch, cluster, reasons)

@@ -15,8 +15,9 @@ from stoker.plan.wishes import DRAFTING, USER
 from stoker.records import Setting, SettingValue, SpeculationKind, Way, Wish
 
 # vLLM's configuration is one flag of JSON, so no catalog of flags tells when it got an entry.
-SINCE = {("vllm", "draft_tiers"): (0, 24)}
-RELEASE = re.compile(r"(\d+)\.(\d+)")
+# SGLang has had the flag since 0.5.12, but tiers by requests since 0.5.13, and those that draft nothing since 0.5.14.
+SINCE = {("vllm", "draft_tiers"): (0, 24, 0), ("sglang", "draft_tiers"): (0, 5, 14)}
+RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 def plan_drafting(ground: Ground, engine: Engine, speculation: Speculation, first: Settings) -> Settings:
@@ -29,7 +30,7 @@ def plan_drafting(ground: Ground, engine: Engine, speculation: Speculation, firs
     way = way_of_wish(wish, speculation.kind, _drafted_tokens(wish, first))
     flags = _in_words(engine.speculate(way, speculation.draft_path), ground, engine)
     _check_since(wish, ground)
-    counted = Setting("", 0, USER) if wish.draft_tokens else preferred or Setting("", 0, "")
+    counted = Setting("", 0, USER) if wish.draft_tokens or wish.draft_tiers else preferred or Setting("", 0, "")
     return {name: _because(name, value, speculation, counted, wish) for name, value in flags.items()}
 
 
@@ -96,10 +97,10 @@ KEYS = {"lookup_breadth": "draft_topk"}
 def _check_since(wish: Wish, ground: Ground) -> None:
     found = RELEASE.match(ground.version or "")
     for (engine, name), since in SINCE.items():
-        old = found is not None and (int(found[1]), int(found[2])) < since
+        old = found is not None and tuple(int(part or 0) for part in found.groups()) < since
         if old and engine == ground.engine and getattr(wish, name) is not None:
             raise Refused(
                 f"{engine} {ground.version} does not know `{name}`",
-                why=f"it came with {'.'.join(map(str, since))}",
+                why=f"it came with {'.'.join(map(str, since)).removesuffix('.0')}",
                 next_step="give one number as `draft_tokens`, or use a later version",
             )

@@ -139,6 +139,8 @@ def _check_tree(wish: Wish) -> None:
 
 
 def _check_tiers(wish: Wish) -> None:
+    if wish.draft_tiers and not any(tokens for _, _, tokens in wish.draft_tiers):
+        raise Refused("`draft_tiers` drafts nothing at any load", next_step="say speculation = 'off', and leave it out")
     if wish.draft_tiers is not None and not _is_whole(wish.draft_tiers):
         raise Refused(
             f"`draft_tiers` is {[list(one) for one in wish.draft_tiers]}",

@@ -22,6 +22,7 @@ from stoker.supervise.hands import HOST, Hands, known
 from stoker.supervise.load_help import LoadHelp
 from stoker.supervise.logs import RING_LINES
 from stoker.supervise.machine import Event
+from stoker.supervise.plan_files import write_beside
 from stoker.supervise.process import read_boot_id
 from stoker.supervise.runtimes import Start
 from stoker.supervise.runtimes.choose import holds_already
@@ -95,7 +96,8 @@ async def spawn(hands: Hands, service: Service) -> Event:
     hands.begin_timeline()
     hands.transport = None
     folder = hands.tools.paths.ray_folder(hands.plan.service)
-    start = Start(hands.plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file, folder)
+    plan = await asyncio.to_thread(write_beside, hands.plan, hands.tools.paths.plan_files)
+    start = Start(plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file, folder)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
     limits = hands.tools.limits
     if hands.load is not None:
