@@ -169,3 +169,38 @@ def test_a_plan_shows_its_predicted_speed_as_a_prediction(home: Home) -> None:
     report = home.json("plan", "demo", "--on", "gb10")
     assert report["speed"]["expected"]["decode_tok_s"] > 0
     assert home.json("plan", "demo", "--on", "pc")["speed"] is None
+
+
+def test_a_draft_model_is_counted_by_its_size_whoever_names_it(home: Home) -> None:
+    words = (
+        "predict",
+        "Qwen3-32B",
+        "--on",
+        "gb10",
+        "--quantisation",
+        "fp8",
+        "--speculation",
+        "draft",
+        "--draft-tokens",
+        "4",
+    )
+    rates = {}
+    for draft in ("Qwen3-0.6B", "Qwen3-14B"):
+        view = home.json(*words, "--draft", draft)
+        assert view["draft"] == draft
+        rates[draft] = view["drafting"][-1]["prediction"]["decode_tok_s"]
+    assert rates["Qwen3-0.6B"] > 1.5 * rates["Qwen3-14B"]
+    assert "--draft names another" in " ".join(home.run(*words).stdout.split())
+    assert home.json("predict", "demo", "--on", "gb10", "--speculation", "draft")["draft"] == "Stoker Demo Draft"
+    assert "add --speculation draft" in home.run("predict", "demo", "--on", "gb10", "--draft", "Qwen3-4B", code=2).stderr
+    assert "no model that is known by name" in home.run(*words, "--draft", "nothing", code=2).stderr
+
+
+def test_a_services_own_draft_is_what_is_counted_but_not_a_head(home: Home) -> None:
+    folder = DEMO.parent
+    home.configure("".join(
+        f'[service.{kind}]\nmodel = "{folder}/hf"\nengine = "vllm"\nspeculation = "{kind}"\ndraft = "{folder}/hf-{kind}"\n'
+        for kind in ("draft", "eagle3")
+    ))  # fmt: skip
+    assert home.json("predict", "draft", "--on", "gb10", "--speculation", "draft")["draft"]
+    assert not home.json("predict", "eagle3", "--on", "gb10", "--speculation", "draft")["draft"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from known import EAGLE, QWEN, make_checkpoint, report_of, settings_of
 
@@ -210,3 +211,18 @@ def settings_of_plan(**changes: Any) -> dict[str, Any]:
 )
 def test_a_way_has_a_name_that_people_understand(way: Way, name: str) -> None:
     assert way.name == name
+
+
+def test_a_plan_counts_its_draft_model_by_its_own_size() -> None:
+    rates = {}
+    for billions in (1, 9):
+        small = msgspec.structs.replace(
+            QWEN, path="/models/small", name=f"Small-{billions}B", repository=None, parameters=billions * 10**9,
+            file_bytes=billions * 10**9, layers=24, hidden_size=2048, cache=(), draft_layers=0,
+        )  # fmt: skip
+        speed = report_of("vllm", QWEN, small, speculation="draft", draft_tokens=4).speed
+        assert speed is not None
+        assert (speed.draft, {one.draft_tokens for one in speed.drafting}) == (small.name, {4})
+        rates[billions] = speed.drafting[0].prediction.decode_tok_s
+    assert rates[1] > 1.3 * rates[9]
+    assert not getattr(report_of("sglang", draft=EAGLE, speculation="eagle").speed, "draft", "a head")

@@ -23,6 +23,7 @@ CAPACITY_HEADINGS = (
     "all together",
     "busy",
 )
+UNKNOWN_DRAFT = "by a model as cheap as a layer of this one and its output matrix; --draft names another"
 LEAST_SHARE = 0.005
 GIGA, MEGA = 1e9, 1e6
 SMALL_BYTES = 0.1 * GIGA  # less is said in MB, or its parts would all be 0.00
@@ -62,7 +63,7 @@ def speed_text(view: SpeedView) -> str:
             else ""
         )
     lines += _measured(view.measured) if view.measured else []
-    lines += _drafting(view.drafting) if view.drafting else []
+    lines += _drafting(view.drafting, view.draft) if view.drafting else []
     lines += _capacity(view.capacity) if view.capacity else []
     lines += ["", f"over {max(way.boxes for way in view.ways)} boxes:", *ways_lines(view.ways)] if view.ways else []
     return "\n".join(lines)
@@ -106,13 +107,15 @@ def _say_parts(parts: Sequence[SpentPart], scale: float) -> str:
     return "; ".join(f"{share:.0%} {name}" for name, share in shares if share >= LEAST_SHARE)
 
 
-def _drafting(points: tuple[DraftingView, ...]) -> list[str]:
+def _drafting(points: tuple[DraftingView, ...], draft: str) -> list[str]:
     rows = [
         (f"  {one.content}", str(one.draft_tokens), f"{one.accept_length:.2f}", say_rate(one.prediction.decode_tok_s),
          f"{say_rate(one.prediction.low_tok_s)} to {say_rate(one.prediction.high_tok_s)}")
         for one in points
     ]  # fmt: skip
-    return ["", f"with drafting ({points[0].method}):", table(DRAFT_HEADINGS, rows)]
+    method = points[0].method
+    by = f"by {draft}" if draft else UNKNOWN_DRAFT if method == "draft" else ""
+    return ["", f"with drafting ({', '.join(filter(None, (method, by)))}):", table(DRAFT_HEADINGS, rows)]
 
 
 def _capacity(counts: tuple[CapacityView, ...]) -> list[str]:

@@ -171,7 +171,7 @@ def read_ground(wish: Wish, box: str = THIS, running: tuple[Claim, ...] = ()) ->
     environment = _read_environment(wish) if box == THIS and (engine != LLAMACPP or wish.image) else None
     version = _read_version(find(engine), wish) or (environment.version if environment else None)
     ground = Ground(
-        wish=wish, model=model, draft=_read_draft(wish), machine=machine, rules=load_rules(engine), engine=engine,
+        wish=wish, model=model, draft=read_draft(wish), machine=machine, rules=load_rules(engine), engine=engine,
         engine_because=because, image=wish.image, version=version, running=running, environment=environment,
     )  # fmt: skip
     if assumed := assumed_version(ground.rules, ground.facts()):
@@ -230,7 +230,8 @@ def _read_version(engine: Engine, wish: Wish) -> str | None:
     return engine.parse_version(printed) if printed else None
 
 
-def _read_draft(wish: Wish) -> Model | None:
+def read_draft(wish: Wish) -> Model | None:
+    """Returns the model or head that drafts for a wish: what it names, what lies beside its model, or the demo's own."""
     if wish.speculation == "off":
         return None
     if wish.draft:

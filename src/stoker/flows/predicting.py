@@ -17,8 +17,9 @@ from stoker.facts.machine.memory_rate import measure_memory_rate
 from stoker.facts.model.hub import find_snapshot
 from stoker.facts.model.read import read_model
 from stoker.flows.plain_rates import find_plain_rate
-from stoker.flows.planning import find_wish, served_names
+from stoker.flows.planning import find_wish, read_draft, served_names
 from stoker.plan.engine_choice import LLAMACPP
+from stoker.plan.speculation import head_kind
 from stoker.plan.speed.capacity import MOST_AT_ONCE, Habits
 from stoker.plan.speed.catalog import find_shape
 from stoker.plan.speed.curve import rates_from_mean
@@ -55,6 +56,7 @@ class Asking(Record, frozen=True):
     answer: int = 400
     measured_tok_s: float | None = None
     method: str | None = None
+    draft: str | None = None
     draft_tokens: int | None = None
     accept_rates: tuple[float, ...] = ()
     accept_rate: float | None = None
@@ -88,6 +90,7 @@ def _read_text(path: str) -> str:
 def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
     """Returns what is predicted for a model; raises WrongUse where nobody knows it, or what was asked contradicts itself."""
     served, name, quantisation, has_files = _find_served(target, config, asking)
+    draft, draft_name = _find_draft(target, config, asking, served.engine)
     machine, memory, note = _find_memory(asking, has_files)
     size_bytes = _memory_bytes(asking, has_files)
     short = say_room(served, size_bytes, asking.prompt + asking.answer)
@@ -96,20 +99,20 @@ def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
     measured, run_id = _measured(target, config, asking)
     question = Question(
         served=served, requests=asking.requests, prompt=asking.prompt, measured_tok_s=measured,
-        method=asking.method, rates=_rates(asking), habits=habits, drafted=_drafted(asking),
+        method=asking.method, rates=_rates(asking), habits=habits, drafted=_drafted(asking, draft), draft=draft,
     )  # fmt: skip
     view = predict_speed(question, name, quantisation, machine, memory, load_fit())
-    view = msgspec.structs.replace(view, machine_note="; ".join(filter(None, (note, short))))
+    view = msgspec.structs.replace(view, machine_note="; ".join(filter(None, (note, short))), draft=draft_name)
     if asking.boxes > 1 and memory.fitted:
-        view = msgspec.structs.replace(view, ways=_ways(served, asking))
+        view = msgspec.structs.replace(view, ways=_ways(served, asking, draft))
     if view.measured is None or run_id is None:
         return view
     return msgspec.structs.replace(view, measured=msgspec.structs.replace(view.measured, run_id=run_id))
 
 
-def _ways(served: Served, asking: Asking) -> tuple[WayView, ...]:
+def _ways(served: Served, asking: Asking, draft: Served | None) -> tuple[WayView, ...]:
     """The ways to use so many boxes side by side, each without what a plan would tell of memory and heads."""
-    load = load_of(served, None, asking.prompt, _drafted(asking))
+    load = load_of(served, None, asking.prompt, _drafted(asking, draft))
     costs, fit, counts = costs_of(asking.link), load_fit(), sorted({1, asking.requests})
     return tuple(
         with_speeds(WayView(kind_of(way), way.boxes, way.tensor, way.pipeline), way, load, costs, fit, counts)
@@ -143,6 +146,23 @@ def _find_served(target: str, config: Config, asking: Asking) -> tuple[Served, s
     if served is None:
         raise WrongUse(f"{target} does not tell how many parameters it has", next_step="see what is missing: `stoker check`")
     return served, model.name, model.quantisation or "", True
+
+
+def _find_draft(target: str, config: Config, asking: Asking, engine: str) -> tuple[Served | None, str]:
+    """Returns the model that drafts and its name, where that is one of its own: what a person names, else the service's."""
+    if asking.method != "draft":
+        if asking.draft is not None:
+            raise WrongUse("a draft is named, and nothing drafts with it", next_step="add --speculation draft")
+        return None, ""
+    if asking.draft is not None:
+        own = msgspec.structs.replace(asking, quantisation=None, engine=engine)
+        served, name, _, _ = _find_served(asking.draft, config, own)
+        return served, name
+    if not _is_here(target, config):
+        return None, ""
+    draft = read_draft(msgspec.structs.replace(find_wish(target, config), speculation="draft"))
+    served_draft = None if draft is None or head_kind(draft) != "draft" else served_of(draft, engine)
+    return (served_draft, draft.name) if draft is not None and served_draft is not None else (None, "")
 
 
 def _is_here(target: str, config: Config) -> bool:
@@ -218,13 +238,13 @@ def _rates(asking: Asking) -> tuple[tuple[str, tuple[float, ...]], ...]:
     )
 
 
-def _drafted(asking: Asking) -> Drafting | None:
+def _drafted(asking: Asking, draft: Served | None) -> Drafting | None:
     found = _rates(asking)
     if asking.method is None or not found:
         return None
     rates = found[0][1]
     count = min(asking.draft_tokens or len(rates), len(rates))
-    return Drafting(asking.method, count, expected_length(rates[:count]))
+    return Drafting(asking.method, count, expected_length(rates[:count]), model=draft)
 
 
 def _memory_bytes(asking: Asking, has_files: bool) -> int:

@@ -61,7 +61,7 @@ def make_report(ground: Ground) -> Report:
         *findings,
         *_beside(ground, budget),
     )
-    left, speed = left_to_engine(ground, plan), predict_plan(plan, model, ground.machine)
+    left, speed = left_to_engine(ground, plan), predict_plan(plan, model, ground.machine, ground.draft)
     return Report(plan, budget, ground.engine_because, tuple(by_level(found)), left, others, speed)
 
 

@@ -133,6 +133,7 @@ class SpeedView(Record, frozen=True):
     `expected` is None where the fit knows nothing of such a machine, and `why` tells. `is_guess`: the model's shape or its
     quantisation is not known, and what is usual for its size was taken. `ways` are those to use several machines.
     `bandwidth_source` says from where the bandwidth is known, `machine_note` why it is another machine than this one.
+    `draft` is the model that drafts, where that is one of its own and known.
     """
 
     model: str
@@ -155,3 +156,4 @@ class SpeedView(Record, frozen=True):
     ways: tuple[WayView, ...] = ()
     bandwidth_source: str = ""
     machine_note: str = ""
+    draft: str = ""

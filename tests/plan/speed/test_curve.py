@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from stoker.plan.speed.catalog import find_shape
-from stoker.plan.speed.curve import CurvePoint, drafting_curve, rates_from_mean
+from stoker.plan.speed.cost import cost_s
+from stoker.plan.speed.curve import CurvePoint, drafting_curve, rates_from_mean, verify_step_s
 from stoker.plan.speed.layout import plan_layout
 from stoker.plan.speed.prediction import load_fit, predict_row
-from stoker.plan.speed.speculation import expected_length, falling_rates, first_rate_for, usual_rates
-from stoker.plan.speed.work import Served
+from stoker.plan.speed.speculation import (
+    Drafting,
+    draft_terms,
+    expected_length,
+    falling_rates,
+    first_rate_for,
+    usual_rates,
+)
+from stoker.plan.speed.work import Served, Step, step_terms
 
 SWEEP = {2: 67.5, 3: 71.2, 4: 80.0, 5: 76.9, 6: 72.2}  # Gemma 4 26B-A4B in FP8 with gemma4_mtp on one GB10
 ACCEPTED = {2: 0.87, 3: 0.84, 4: 0.76, 5: 0.66, 6: 0.56}
@@ -101,3 +110,35 @@ def test_a_slower_baseline_makes_every_point_slower_and_a_faster_one_faster() ->
         for plain in (5.0, None, 9.5)
     )
     assert all(one < two < three for one, two, three in zip(slow, usual, fast, strict=True))
+
+
+def drafted(name: str | None, requests: int = 1) -> list[float]:
+    """The rates with 1 to 4 draft tokens of a model of its own, each right four times in five."""
+    draft = served(name, "FP8") if name else None
+    curve = drafting_curve(served("Qwen3-32B", "FP8"), "draft", [0.8] * 4, load_fit(), requests, draft=draft)
+    return [point.decode_tok_s for point in curve[1:]]
+
+
+def test_a_larger_draft_model_costs_more_for_each_token_and_is_worth_fewer_of_them() -> None:
+    small, middle, large = (drafted(name) for name in ("Qwen3-0.6B", "Qwen3-4B", "Qwen3-14B"))
+    assert all(one > two > three for one, two, three in zip(small, middle, large, strict=True))
+    assert small.index(max(small)) == 3  # each further token pays
+    assert large.index(max(large)) < 3
+
+
+def test_a_draft_models_steps_take_what_the_same_steps_of_it_alone_take() -> None:
+    target, draft, fit = served("Qwen3-32B", "FP8"), served("Qwen3-4B", "FP8"), load_fit()
+    alone_s, step = cost_s(step_terms(draft, Step(1)), fit.factors), Step(1, tokens=4.0)
+    own_s = cost_s(draft_terms(target, Drafting("draft", 3, 2.5, model=draft), step), fit.factors)
+    assert own_s == pytest.approx(3 * (alone_s + fit.factors["step.drafted"]))
+    both_s = verify_step_s(target, Drafting("draft", 3, 2.5, model=draft), fit)
+    assert both_s == pytest.approx(cost_s(step_terms(target, step), fit.factors) + own_s)
+
+
+def test_a_draft_model_is_shared_by_as_many_boxes_as_its_target() -> None:
+    target, draft = msgspec.structs.replace(served("Qwen3-32B", "FP8"), boxes=2), served("Qwen3-4B", "FP8")
+    read = [
+        draft_terms(one, Drafting("draft", 1, 1.8, model=draft), Step(1)) for one in (served("Qwen3-32B", "FP8"), target)
+    ]
+    alone, shared = (sum(amount for factors, amount in terms.items() if factors[0] == "gb") for terms in read)
+    assert shared == pytest.approx(alone / 2)

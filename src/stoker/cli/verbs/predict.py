@@ -45,6 +45,7 @@ METHODS = ("mtp", "eagle", "draft", "block", "ngram")
     "--measured", type=click.FloatRange(0.01), help="Tokens a second without drafting; else of a kept run of the service."
 )
 @click.option("--speculation", "method", type=click.Choice(METHODS), help="Show what drafting so would give.")
+@click.option("--draft", metavar="MODEL", help="What drafts, with --speculation draft; else the service's own.")
 @click.option("--draft-tokens", type=click.IntRange(1, 64), help="Tokens drafted a step.")
 @click.option("--accept-rates", help="How often each position is right if all before it were: 0.91,0.90,0.89.")
 @click.option("--accept-rate", type=click.FloatRange(0, 1), help="Accepted by proposed draft tokens, at --draft-tokens.")

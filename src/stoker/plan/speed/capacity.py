@@ -16,7 +16,7 @@ from stoker.plan.speed.cost import cost_s
 from stoker.plan.speed.prediction import Fit
 from stoker.plan.speed.schedule import BATCH_TOKENS
 from stoker.plan.speed.speculation import Drafting, draft_terms
-from stoker.plan.speed.work import Served, Step, step_terms
+from stoker.plan.speed.work import Served, Step, added, step_terms
 from stoker.records import CapacityView, Record
 
 GOLDEN = 0.6180339887498949  # its multiples fill 0..1 evenly: chance without a generator
@@ -54,9 +54,10 @@ class Engine:
 
         @cache
         def step_s(requests: int, depth: int, prompt: int) -> float:
-            terms = step_terms(served, Step(requests, verified, depth * DEPTH_STEP, prompt))
+            step = Step(requests, verified, depth * DEPTH_STEP, prompt)
+            terms = step_terms(served, step)
             if drafting is not None and requests:
-                terms |= draft_terms(served, drafting, requests)
+                terms = added(terms, draft_terms(served, drafting, step))
             return cost_s(terms, fit.factors)
 
         self.step_s = step_s

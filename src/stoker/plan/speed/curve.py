@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from stoker.plan.speed.cost import cost_s
 from stoker.plan.speed.prediction import Fit
 from stoker.plan.speed.speculation import Drafting, draft_terms, expected_length, falling_rates, first_rate_for
-from stoker.plan.speed.work import Served, Step, step_terms
+from stoker.plan.speed.work import Served, Step, added, step_terms
 from stoker.records import Record
 
 
@@ -32,9 +32,11 @@ def rates_from_mean(accept_rate: float, draft_tokens: int) -> list[float]:
 
 def drafting_curve(
     served: Served, sort: str, rates: Sequence[float], fit: Fit, requests: int = 1, depth: float = 0.0,
-    measured_plain: float | None = None,
+    measured_plain: float | None = None, draft: Served | None = None,
 ) -> tuple[CurvePoint, ...]:  # fmt: skip
     """Returns the rate for 0 to as many draft tokens as there are rates; `measured_plain` is that without drafting.
+
+    `draft` is the model that drafts, where that is one of its own.
 
     What was measured without drafting corrects all points: the bytes of a step are known, so what makes it slower than
     expected is taken to come once in a verify step too; what makes it faster, to make all of it faster.
@@ -45,7 +47,8 @@ def drafting_curve(
     points = [CurvePoint(0, 1.0, requests / measured_s)]
     for count in range(1, len(rates) + 1):
         length = expected_length(rates[:count])
-        seconds = verify_step_s(served, Drafting(sort, count, length), fit, requests, depth) * times + more_s
+        drafting = Drafting(sort, count, length, model=draft)
+        seconds = verify_step_s(served, drafting, fit, requests, depth) * times + more_s
         points.append(CurvePoint(count, length, requests * length / seconds))
     return tuple(points)
 
@@ -53,4 +56,4 @@ def drafting_curve(
 def verify_step_s(served: Served, drafting: Drafting, fit: Fit, requests: int = 1, depth: float = 0.0) -> float:
     """Returns the seconds of drafting and of verifying what was drafted."""
     step = Step(requests, tokens=drafting.draft_tokens + 1.0, depth=depth)
-    return cost_s(step_terms(served, step) | draft_terms(served, drafting, requests), fit.factors)
+    return cost_s(added(step_terms(served, step), draft_terms(served, drafting, step)), fit.factors)

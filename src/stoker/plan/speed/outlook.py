@@ -37,7 +37,8 @@ UNEXPLAINED = "what the prediction does not explain"
 class Question(Record, frozen=True):
     """What somebody wants to know: so many requests at a depth, a measured rate, how drafts are accepted, and for whom.
 
-    `rates` are conditional accept rates by position, by the content that they are of.
+    `rates` are conditional accept rates by position, by the content that they are of; `draft` is the model that drafts,
+    where that is one of its own.
     """
 
     served: Served
@@ -48,6 +49,7 @@ class Question(Record, frozen=True):
     rates: tuple[tuple[str, tuple[float, ...]], ...] = ()
     habits: tuple[Habits, ...] = ()
     drafted: Drafting | None = None
+    draft: Served | None = None
 
 
 def predict_speed(question: Question, name: str, quantisation: str, machine: str, memory: MemoryOf, fit: Fit) -> SpeedView:
@@ -128,7 +130,7 @@ def _drafting(question: Question, fit: Fit) -> tuple[DraftingView, ...]:
     found: list[DraftingView] = []
     for content, rates in question.rates:
         curve = drafting_curve(
-            question.served, method, rates, fit, question.requests, question.prompt, question.measured_tok_s
+            question.served, method, rates, fit, question.requests, question.prompt, question.measured_tok_s, question.draft
         )
         for point in curve[1:]:
             drafting = Drafting(method, point.draft_tokens, point.accept_length)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from statistics import NormalDist
 
 from stoker.plan.speed.speculation import Drafting, draft_terms
-from stoker.plan.speed.work import Served, Step, Terms, step_terms
+from stoker.plan.speed.work import Served, Step, Terms, added, step_terms
 from stoker.records import Record
 
 BATCH_TOKENS = 8192
@@ -65,7 +65,7 @@ def burst_work(served: Served, burst: Burst, drafting: Drafting | None = None) -
         tokens += given
         terms = step_terms(served, step)
         if drafting is not None and step.requests:
-            terms |= draft_terms(served, drafting, step.requests)
+            terms = added(terms, draft_terms(served, drafting, step))
         for factors, amount in terms.items():
             total[factors] += amount * repeats
     return dict(total), tokens

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+import msgspec
+
 from stoker.plan.speed.layout import SIXTEEN
 from stoker.plan.speed.shape import MILLION
-from stoker.plan.speed.work import GIGA, Factors, Served, read_bytes
+from stoker.plan.speed.work import GIGA, Served, Step, Terms, read_bytes, step_terms
 from stoker.records import Record
 
 # Each further position is guessed from a guess: how much rarer it is right. One published model loses 1 to 4 % a position
@@ -30,12 +32,16 @@ CONTENT = {"code": 1.06, "prose": 0.82}
 
 
 class Drafting(Record, frozen=True):
-    """How tokens are drafted: the sort of method, tokens a step, and the tokens that a verify step gives."""
+    """How tokens are drafted: the sort of method, tokens a step, and the tokens that a verify step gives.
+
+    `model` is what drafts, where that is a model of its own and known.
+    """
 
     sort: str
     draft_tokens: int
     accept_length: float
     is_measured: bool = False
+    model: Served | None = None
 
 
 def sort_of(method: str) -> str | None:
@@ -70,12 +76,17 @@ def usual_rates(sort: str, draft_tokens: int | None, content: str | None, first_
     return falling_rates(first, draft_tokens or USUAL_DRAFT_TOKENS[sort])
 
 
-def draft_terms(served: Served, drafting: Drafting, requests: float) -> dict[Factors, float]:
-    """Returns the terms of drafting for one step."""
-    sampled: dict[Factors, float] = {("step.drafted",): requests * drafting.draft_tokens}
+def draft_terms(served: Served, drafting: Drafting, step: Step) -> Terms:
+    """Returns the terms of drafting before one step of verifying."""
+    requests, passes = step.requests, float(drafting.draft_tokens)
+    sampled: Terms = {("step.drafted",): requests * passes}
     if drafting.sort == "ngram":
         return {("step.draft.ngram",): 1.0, **sampled}
-    shape, passes = served.shape, float(drafting.draft_tokens)
+    if drafting.model is not None:  # no published row tells of one; it does the steps of a model of its size
+        own = msgspec.structs.replace(drafting.model, boxes=served.boxes)
+        once = step_terms(own, Step(requests, depth=step.depth))
+        return {factors: passes * amount for factors, amount in once.items()} | sampled
+    shape = served.shape
     layers = 1.0
     if drafting.sort == "block":
         passes, layers = 1.0, BLOCK_LAYERS

@@ -18,7 +18,7 @@ from stoker.plan.speed.prediction import Fit, traits
 from stoker.plan.speed.rows import Asked
 from stoker.plan.speed.schedule import Burst, steps_of
 from stoker.plan.speed.speculation import Drafting, draft_terms
-from stoker.plan.speed.work import Served, Step, step_terms
+from stoker.plan.speed.work import Served, Step, added, step_terms
 from stoker.records import Prediction, Record
 from stoker.records.speed import SpeedAt
 
@@ -92,7 +92,7 @@ def _step_s(load: Load, served: Served, step: Step, way: Way, cost: LinkCost, fi
     terms = step_terms(served, step)
     drafted = 0.0
     if load.drafting is not None and step.requests:
-        terms |= draft_terms(served, load.drafting, step.requests)
+        terms = added(terms, draft_terms(served, load.drafting, step))
         drafted = step.requests * (load.drafting.draft_tokens if load.drafting.sort != "ngram" else 0)
     own_s = cost_s({names: amount for names, amount in terms.items() if names[0] != LINK}, fit.factors)
     tokens = step.requests * step.tokens + step.prompt

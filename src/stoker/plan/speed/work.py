@@ -41,6 +41,11 @@ class Step(Record, frozen=True):
     prompt_depth: float = 0.0
 
 
+def added(terms: Terms, more: Terms) -> Terms:
+    """Returns the terms of two pieces of work, one after the other."""
+    return {factors: terms.get(factors, 0.0) + more.get(factors, 0.0) for factors in terms | more}
+
+
 def step_terms(served: Served, step: Step) -> Terms:
     """Returns the terms of a step."""
     terms: Terms = defaultdict(float)

@@ -89,7 +89,7 @@ def _load(ground: Ground, plan: Plan) -> Load | None:
     served = served_of(ground.model, ground.engine)
     if served is None:
         return None
-    return load_of(served, ground.model.hidden_size, USUAL_PROMPT, drafting_of(plan, load_fit()))
+    return load_of(served, ground.model.hidden_size, USUAL_PROMPT, drafting_of(plan, ground.draft, load_fit()))
 
 
 def _requests(plan: Plan) -> int:
