@@ -98,6 +98,18 @@ def _say_tuned(note: Note) -> str:
     return f"{note['engine']}: `stoker tune` chose {chosen}. It measured {rates}."
 
 
+def render_sizes(notes: list[Note]) -> str:
+    """Returns which sizes tuning measured and chose."""
+    lines = []
+    for note in pick(notes, "size"):
+        rates = ", ".join(f"{tok_s:.0f} tok/s with {size}" for size, _, tok_s, _ in note["ways"] if tok_s is not None)
+        lines.append(
+            f"{note['engine']}: `stoker tune --knob {note['name']}` chose {note['chosen'][note['name']]}, starts: "
+            f"{note['starts']} of {note['sweep']}. It measured {rates}.\n"
+        )
+    return "\n".join(lines)
+
+
 def _name_way(way: Note) -> str:
     return Way(**{name: value for name, value in way.items() if name in Way.__struct_fields__}).name
 
@@ -181,7 +193,7 @@ def _say_bad_input(note: Note) -> str:
 
 PARTS: dict[str, Callable[[list[Note]], str]] = {
     "Starts": render_starts, "Ways to draft": render_drafts, "The same words": render_exactness,
-    "Lengths of a chain": render_sweep, "The gateway": render_door, "Loading": render_loads,
+    "Lengths of a chain": render_sweep, "Sizes": render_sizes, "The gateway": render_door, "Loading": render_loads,
     "When things go wrong": render_rest,
 }  # fmt: skip
 

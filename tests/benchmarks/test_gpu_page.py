@@ -37,3 +37,21 @@ def test_a_way_is_told_once_and_turns_each_by_themselves(tmp_path: Path) -> None
     assert "| vllm | off | 510 |" in page
     assert "| 500 |" not in page
     assert "side by side the choice, *eagle3 4*, had 90 % of its rate" in page
+
+
+def test_a_size_is_told_with_all_that_was_measured_of_it(tmp_path: Path) -> None:
+    ways = [[1, "measured", 900.0, ""], [2, "left", None, ""], [8, "measured", 3600.0, ""]]
+    size = {
+        **ENGINE,
+        "what": "size",
+        "name": "graph_batch",
+        "chosen": {"graph_batch": 8},
+        "starts": 1,
+        "sweep": 4,
+        "ways": ways,
+    }
+    (tmp_path / "results.jsonl").write_text(f"{json.dumps(size)}\n")
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert (
+        "`stoker tune --knob graph_batch` chose 8, starts: 1 of 4. It measured 900 tok/s with 1, 3600 tok/s with 8." in page
+    )

@@ -38,7 +38,7 @@ def tune(home: GpuHome, knob: str) -> dict[str, Any]:
     home.limit_s = 1200.0
     view: dict[str, Any] = home.json("tune", "crowd", "--knob", knob, *WORDS)
     ways = [(one["way"][knob], one["tried"], (one["measured"] or {}).get("tok_s"), one["why"]) for one in view["ways"]]
-    home.note("tune", knob, chosen=view["chosen"], starts=view["starts"], sweep=view["sweep_starts"], ways=ways)
+    home.note("size", knob, chosen=view["chosen"], starts=view["starts"], sweep=view["sweep_starts"], ways=ways)
     assert 2 * view["starts"] <= view["sweep_starts"] + 1
     chosen = view["chosen"][knob]
     assert (getattr(read_config(home.paths.config).services["crowd"], knob) or view["present"][knob]) == chosen

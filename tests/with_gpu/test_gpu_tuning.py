@@ -12,20 +12,24 @@ from benchmarks.tuning_fleet import Sweep, ask_in_turn, mean, meet_way
 from benchmarks.tuning_page import NEAR
 
 from gpu_home import MODELS, SGLANG, VLLM, Engine, GpuHome, kept
+from heavy_model import write_heavy
 from stoker.config import read_config
 from stoker.flows.tunable import read_tunable
 from stoker.flows.tune_asking import Asking
 from stoker.records import Way
 
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
-HEAD = "eagle3"
+HEAD, HEAVY = "eagle3", "heavy"
 DRAFT = f'draft = "{MODELS}/hf-{HEAD}"'
-# One chain alone, so that all of it can be swept beside; off is among its ways. Beside what runs: a small model waits for
-# the processor, and one that others use too halves its speed within minutes (docs/measured/gpu.md).
+# One chain alone, so that all of it can be swept beside; off is among its ways. Beside what runs, as who uses it would.
 WORDS = ("--only", HEAD, "--beside", "--content", "code", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
-# vLLM's 4 and 6 tokens are 6 to 19 % apart, and one request differs from the next by a quarter.
 MEASURE = {"vllm": "30s", "sglang": "20s"}
-FITS_TWICE = {"sglang": "memory_share = 0.2"}
+# Of 8 GB in each engine's own numbers, so that a step takes what reading them takes: the demo model alone waits for the
+# processor, and one that others use too changes from request to request by a quarter (docs/measured/gpu.md). A card holds 7.
+PARAMETERS = {"vllm": 2 * 10**9, "sglang": 4 * 10**9}
+# So wide a layer needs much room for each token of a step, and prompts here are short.
+FITS_TWICE, NARROW = "memory_share = 0.25", "batch_tokens = 256"
+BESIDE = {one.name: one.beside_others for one in ENGINES}
 ASKING = Asking(contents=("code",), prompt_tokens=128, new_tokens=256)
 ROUNDS = 120
 pytestmark = [
@@ -37,9 +41,11 @@ pytestmark = [
 @pytest.fixture(params=ENGINES, ids=[one.name for one in ENGINES])
 def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
     """A Stoker with one service that has a head to draft with."""
-    engine: Engine = request.param._replace(more=FITS_TWICE.get(request.param.name, request.param.more))
-    table = engine.table("coder", f'speculation = "{HEAD}"\n{DRAFT}\ndraft_tokens = 4')
-    with kept(GpuHome(tmp_path_factory.mktemp("tune"), engine, table)) as home:
+    engine: Engine = request.param._replace(more=FITS_TWICE)
+    folder = tmp_path_factory.mktemp("tune")
+    model = write_heavy(folder / HEAVY, MODELS / "hf", PARAMETERS[engine.name])
+    table = engine.table("coder", f'speculation = "{HEAD}"\n{DRAFT}\ndraft_tokens = 4\n{NARROW}', model=model)
+    with kept(GpuHome(folder, engine, table)) as home:
         yield home
 
 
@@ -53,7 +59,9 @@ def tune(home: GpuHome) -> tuple[Way, dict[str, float]]:
     return Way(**view["chosen"]), {Way(**way).name: tok_s for way, _, tok_s, _ in ways if tok_s is not None}
 
 
-def start_all(folder: Path, engine: Engine, ways: tuple[Way, ...], stack: ExitStack) -> dict[Way, tuple[GpuHome, str]]:
+def start_all(
+    folder: Path, engine: Engine, model: Path, ways: tuple[Way, ...], stack: ExitStack
+) -> dict[Way, tuple[GpuHome, str]]:
     """Returns a Stoker for each way, whose service runs that way; all start at once."""
     homes = {}
     for way in ways:
@@ -61,7 +69,8 @@ def start_all(folder: Path, engine: Engine, ways: tuple[Way, ...], stack: ExitSt
         words = "\n".join(f"{key} = {value!r}" for key, value in way.keys.items())
         own = folder / name
         own.mkdir()
-        table = engine.table(name, words if way.kind == "off" else f"{words}\n{DRAFT}")
+        drafts = "" if way.kind == "off" else DRAFT
+        table = engine.table(name, f"{words}\n{drafts}\n{NARROW}", model=model)
         homes[way] = stack.enter_context(kept(GpuHome(own, engine, table))), name
     at_once(lambda one: one[0].bring_up(one[1]), homes)
     return homes
@@ -73,10 +82,10 @@ def at_once(ask: Callable[[tuple[GpuHome, str]], object], homes: dict[Way, tuple
         list(pool.map(ask, homes.values()))
 
 
-def sweep(folder: Path, engine: Engine, ways: tuple[Way, ...], chosen: Way) -> Sweep:
+def sweep(folder: Path, engine: Engine, model: Path, ways: tuple[Way, ...], chosen: Way) -> Sweep:
     """Returns the rates of all ways, which are up at once and asked the same prompts in turn."""
     with ExitStack() as stack:
-        homes = start_all(folder, engine, ways, stack)
+        homes = start_all(folder, engine, model, ways, stack)
         with ExitStack() as lines:
             targets = {way: home.target_past_the_gateway(name) for way, (home, name) in homes.items()}
             asked = {way: meet_way(target, engine.name, ASKING, lines) for way, target in targets.items()}
@@ -93,7 +102,8 @@ def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(home
     assert (wish.speculation, wish.draft_tokens) == (HEAD, chosen.draft_tokens)
     assert rates[chosen.name] > rates["off"]
     home.run("down")
-    swept = sweep(tmp_path, home.engine.beside_others, tuple(way for family in families for way in family.ways), chosen)
+    ways = tuple(way for family in families for way in family.ways)
+    swept = sweep(tmp_path, BESIDE[home.engine.name], home.folder / HEAVY, ways, chosen)
     for way, each in swept.rates.items():
         home.note("sweep", "coder", way=way.name, tok_s=mean(each), rounds=len(each))
     turns = swept.turns(chosen)
