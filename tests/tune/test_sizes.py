@@ -72,6 +72,15 @@ def test_a_size_that_is_faster_by_chance_is_not_taken() -> None:
     assert "no difference between batch_tokens 4096 and batch_tokens 2048" in why
 
 
+def test_more_memory_is_not_given_for_what_a_start_alone_may_change() -> None:
+    state = State((plan_sizes("memory_share", 0.5, 8),), (see(Way(memory_share=0.5), *steady(50.0)),))
+    for rate, chosen in ((53.0, 0.5), (60.0, 0.55)):
+        more = msgspec.structs.replace(state, measured=(*state.measured, see(Way(memory_share=0.55), *steady(rate))))
+        best, why = choose(more, Way(memory_share=0.5))
+        assert best.way == Way(memory_share=chosen)
+        assert ("no memory is given for that" in why) == (chosen == 0.5)
+
+
 def made_rates(random: Random, family: Family) -> dict[Way, float]:
     """A machine as they are: more helps up to a point, and beyond it costs a little."""
     point, width, fall = random.uniform(7.0, 12.0), random.uniform(0.5, 1.5), random.uniform(0.0, 0.03)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from stoker.records import State
+from stoker.box import LocalBox
+from stoker.facts.machine.memory import read_memory
+from stoker.records import GIB, State
 from vllm_home import DEMO, EAGER, MODULE, PYTHON, VllmHome, write_service
 
 DRAFT = DEMO.with_name("hf-draft")
+BARELY_BYTES = int(2.62 * GIB)  # what the demo model takes with a cache of some 16,000 tokens
 DRAFTS = f'speculation = "draft"\ndraft = "{DRAFT}"\ndraft_tokens = 2\n{EAGER}'
 pytestmark = pytest.mark.elsewhere(bool(PYTHON), "the vLLM that `make test-engines` makes")
 
@@ -66,6 +70,27 @@ def test_what_tuning_may_write_is_what_the_engine_starts_with(vllm: VllmHome, dr
     assert ("prompt_lookup_min" if drafts == LOOKUP else "num_speculative_tokens_per_batch_size") in words
     measured = vllm.json("bench", "guessing", "--content", "code", "--pp", "64", "--tg", "64", "--runs", "1")
     assert measured["cells"][0]["speculation"]["verify_steps"] > 0
+
+
+def test_more_memory_is_tried_upwards_where_the_cache_may_be_short_and_refused_where_it_is_not(vllm: VllmHome) -> None:
+    share = round(BARELY_BYTES / read_memory(LocalBox()).total_bytes, 4)
+    sizes = f"batch_tokens = 512\nmemory_share = {share}\nflags = {{ enforce-eager = true, dtype = 'float32' }}"
+    table = write_service("guessing", MODULE, sizes).replace("parallel = 4", "parallel = 64")
+    vllm.configure(table)
+    plan = vllm.json("plan", "guessing")["plan"]
+    assert plan["kv_tokens"]
+    enough = -(-plan["kv_tokens"] // (2 * 64)) + 8  # tokens of each of 64 requests that may fill it
+    refused = vllm.run("tune", "guessing", "--knob", "memory_share", "--yes", code=3).stderr
+    assert "would not make guessing faster for this load" in refused
+    assert not vllm.daemon_answers
+    load = ("--concurrency", "64", "--pp", str(enough - 8), "--tg", "8", "--measure", "5s", "--yes")
+    view = vllm.json("tune", "guessing", "--knob", "memory_share", *load)
+    tried = [one["way"]["memory_share"] for one in view["ways"] if one["tried"] == "measured"]
+    assert tried[:2] == [share, round(share + 0.05, 2)]  # one step after the other
+    told = re.findall(r"'gpu_memory_utilization': ([\d.]+)", vllm.paths.engine_log("guessing").read_text())
+    assert sorted(map(float, told)) == tried
+    written = tomllib.loads(vllm.paths.config.read_text())["service"]["guessing"]["memory_share"]
+    assert written == view["chosen"]["memory_share"]
 
 
 def test_two_loads_are_tuned_together(vllm: VllmHome) -> None:

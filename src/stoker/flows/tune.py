@@ -22,6 +22,7 @@ from stoker.flows.tunable import Tunable, read_tunable
 from stoker.flows.tune_asking import Asking, Interrupted, Talk, TuningStopped
 from stoker.flows.tune_beside import check_beside
 from stoker.flows.tune_file import Writer
+from stoker.flows.tune_room import check_cache_is_short
 from stoker.flows.tune_trying import Trier, say_time
 from stoker.flows.up import check_ready, ensure_daemon
 from stoker.records import Sighting, State, TriedWay, TuneView, Way, say_s
@@ -74,6 +75,7 @@ def _read(service: str | None, config: Config, asking: Asking) -> Tunable:
     tunable = read_tunable(service, config, asking.knob, max(asking.concurrency), asking.only)
     if asking.beside:
         check_beside(tunable, asking)
+    check_cache_is_short(tunable, asking)
     return tunable
 
 

@@ -15,13 +15,15 @@ from stoker.records import Record, Sighting, SpeculationKind, Way
 from stoker.tune.curve import Guess
 from stoker.tune.families import OFF, Family, complexity, scouts
 from stoker.tune.hopeless import cannot_win
-from stoker.tune.luck import knows_luck, luck_of
+from stoker.tune.luck import START_SD, knows_luck, luck_of
 from stoker.tune.ratios import Ratio, compare, is_in_doubt, logs_of, may_be_faster, rate_of
 
 WORTH = 0.01  # what is not faster by this much is not worth a start
 DOUBT = 0.1  # nor is what is faster by that much with a smaller chance
 ALIKE = 0.01  # rates this near are one rate, and the simpler way is taken
 MATTERS = 0.03  # what cannot be faster than another way by this much is not measured on
+# Memory that an engine has nobody else has; where its cache was short, more of it brings far more than this.
+MEMORY_GAIN = 2 * START_SD
 NEAR = 0.1  # two ways that a single start of each tells apart by less may be so by what is that start's own
 CLOSE = 0.06  # for two that are nearer than this the last two starts are kept
 LEAST_STARTS = 3
@@ -188,6 +190,11 @@ def choose(state: State, present: Way) -> tuple[Sighting, str]:
         if not (said := _fair(best, sure, luck)).is_faster:
             chance = _say(said.low, said.high)
             return sure, f"no difference between {best.way.name} and {sure.way.name} beyond chance{chance}"
+        if best.way.memory_share is not None and said.ratio < 1 + MEMORY_GAIN:
+            return (
+                sure,
+                f"{best.way.name} is {said.ratio - 1:.1%} faster, which a start alone may be: no memory is given for that",
+            )
     return best, _why(state, best, present) + _say_lucky(state, best)
 
 
