@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ from support import fails, make_plan
 
 FLAG, TIERS = "--speculative-adaptive-config", '{"1":{"candidate_steps":[4]},"3":{"candidate_steps":[1]}}'
 DEMO = Path(__file__).parents[2] / "models" / "demo"
+TABLE = (
+    f'[service.coder]\nmodel = "{DEMO}/hf"\nengine = "sglang"\nversion = "0.5.16"\ncontext = 2048\nparallel = 8\n'
+    f'speculation = "eagle3"\ndraft = "{DEMO}/hf-eagle3"\ndraft_tiers = [[1, 2, 4], [3, 8, 1]]\n'
+)
 # It keeps what it was given to read, and ends: what is asked here is over by then.
 PROGRAM = """#!/bin/sh
 while [ $# -gt 1 ]; do [ "$1" = "{flag}" ] && cat "$2" > "{seen}"; shift; done
@@ -64,13 +69,31 @@ def test_an_engine_is_started_with_the_file_in_its_place(tmp_path: Path) -> None
     home, seen, program = Home(tmp_path), tmp_path / "seen", tmp_path / "sglang"
     program.write_text(PROGRAM.format(flag=FLAG, seen=seen))
     program.chmod(0o755)
-    home.configure(
-        f'[service.coder]\nmodel = "{DEMO}/hf"\nengine = "sglang"\nversion = "0.5.16"\nprogram = ["{program}"]\n'
-        f'context = 2048\nparallel = 8\nspeculation = "eagle3"\ndraft = "{DEMO}/hf-eagle3"\n'
-        "draft_tiers = [[1, 2, 4], [3, 8, 1]]\n"
-    )
+    home.configure(TABLE + f'program = ["{program}"]\n')
     try:
         home.run("up", "coder", code=None)
     finally:
         home.end()
     assert json.loads(seen.read_text()) == json.loads(TIERS)
+
+
+def test_what_is_printed_to_be_run_names_a_file_that_is_there(home: Home) -> None:
+    home.configure(TABLE + f'program = ["{sys.executable}", "-m", "sglang.launch_server"]\n')
+    said = home.run("plan", "coder", "--render", "argv").stdout
+    [file] = home.paths.plan_files.iterdir()
+    assert f"{FLAG} {file}" in said
+    assert json.loads(file.read_text()) == json.loads(TIERS)
+
+
+@pytest.mark.parametrize(("form", "mount"), [("docker", "source={0},target={0},readonly"), ("quadlet", "Volume={0}:{0}:ro")])
+def test_a_printed_container_sees_the_file(home: Home, form: str, mount: str) -> None:
+    home.configure(TABLE + 'image = "lmsysorg/sglang:v0.5.16"\n')
+    said = home.run("plan", "coder", "--render", form).stdout
+    [file] = home.paths.plan_files.iterdir()
+    assert mount.format(file) in said
+
+
+def test_without_a_place_for_the_file_nothing_is_printed(home: Home) -> None:
+    home.configure(TABLE + 'image = "lmsysorg/sglang:v0.5.16"\n')
+    home.paths.state.write_text("no folder")
+    assert "cannot be written" in home.run("plan", "coder", "--render", "docker", code=3).stderr

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from stoker.config import find_paths
+from stoker.config import Paths, find_paths
 from stoker.errors import Refused, WrongUse
+from stoker.flows.ownership import make_state_folder
+from stoker.launch.beside import lay_beside
 from stoker.launch.compose import render_compose
 from stoker.launch.container import render_docker_run, render_podman_run
 from stoker.launch.dockerfile import render_overlay
@@ -23,7 +25,7 @@ from stoker.launch.unit import render_unit
 from stoker.plan.written.quoting import say_command
 from stoker.records import Plan, Report
 from stoker.rules.load import find_rule
-from stoker.supervise.plan_files import write_beside
+from stoker.supervise.plan_files import write_files
 
 FIRST_PORT = 30000
 FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
@@ -32,7 +34,7 @@ DOCKER = "/usr/bin/docker"
 
 def render_launch_text(report: Report, form: str) -> str:
     """Returns the launch in one of `FORMS`; raises Refused where the plan cannot be written so."""
-    plan = write_beside(report.plan, find_paths().plan_files)
+    plan = _with_files(report.plan, find_paths())
     port = plan.port or FIRST_PORT
     if form == "argv":
         return _with_environment(plan, port)
@@ -45,6 +47,15 @@ def render_launch_text(report: Report, form: str) -> str:
     if form in renderers:
         return say_command(renderers[form](launch))
     return render_compose([launch]) if form == "compose" else render_quadlet(launch)
+
+
+def _with_files(plan: Plan, paths: Paths) -> Plan:
+    """Returns the plan with paths of files that are there now, so that what is rendered can be run."""
+    moved, files = lay_beside(plan, str(paths.plan_files))
+    if files:
+        make_state_folder(paths)
+        write_files(files)
+    return moved
 
 
 def _unit(plan: Plan, port: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from stoker.launch.beside import TextFile, lay_beside
@@ -13,9 +14,14 @@ READABLE = 0o644  # an image's user may be another one, and nothing in there is 
 def write_beside(plan: Plan, folder: Path) -> Plan:
     """Returns the plan as it is started, with paths in the place of texts, once those files are there; raises OSError."""
     moved, files = lay_beside(plan, str(folder))
+    write_files(files)
+    return moved
+
+
+def write_files(files: Iterable[TextFile]) -> None:
+    """Writes each file whole or not at all."""
     for file in files:
         _write(file)
-    return moved
 
 
 def _write(file: TextFile) -> None:
