@@ -202,7 +202,7 @@ class Paths(Record, frozen=True):
 
     @property
     def plan_files(self) -> Path:
-        """What engines read beside their words, named by its content; it may be thrown away while nothing starts."""
+        """What engines read beside their words, named by content; what was printed to be run needs it as well."""
         return self.state / "plan-files"
 
     def ray_folder(self, service: str) -> Path:

@@ -204,3 +204,17 @@ def test_a_services_own_draft_is_what_is_counted_but_not_a_head(home: Home) -> N
     ))  # fmt: skip
     assert home.json("predict", "draft", "--on", "gb10", "--speculation", "draft")["draft"]
     assert not home.json("predict", "eagle3", "--on", "gb10", "--speculation", "draft")["draft"]
+
+
+def test_a_draft_model_needs_room_and_a_head_is_none(home: Home) -> None:
+    words = ("predict", "Qwen3-32B", "--on", "gb10", "--quantisation", "fp8", "--speculation", "draft", "--users", "4")
+    small, large = (home.json(*words, "--draft", name) for name in ("Qwen3-0.6B-BF16", "Qwen3-235B-A22B"))
+    assert (small["machine_note"], bool(small["capacity"])) == ("", True)
+    assert "with its draft it has no room there" in large["machine_note"]
+    assert not large["capacity"]
+    assert "Qwen3-0.6B-BF16 tells" in home.json(*words, "--draft", "Qwen3-0.6B")["machine_note"]
+    refused = home.run(
+        "predict", "demo", "--on", "gb10", "--speculation", "draft", "--draft", str(DEMO.parent / "hf-eagle3"), code=2
+    )
+    assert "is a head" in refused.stderr
+    assert "--speculation eagle" in refused.stderr

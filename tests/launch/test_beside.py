@@ -10,7 +10,8 @@ import pytest
 
 from home import Home
 from stoker.errors import Refused
-from stoker.launch.beside import lay_beside
+from stoker.flows.ownership import make_state_folder
+from stoker.launch.beside import plan_beside
 from stoker.launch.exported import Exported
 from stoker.launch.from_plan import container_of, launch_of
 from stoker.launch.kubernetes import Cluster, render_kubernetes
@@ -39,7 +40,7 @@ def tiered(engine: str = "sglang", value: str = TIERS) -> Plan:
 
 
 def test_a_text_becomes_a_file_that_the_container_sees_where_it_lies() -> None:
-    moved, [file] = lay_beside(tiered(), "/state/files")
+    moved, [file] = plan_beside(tiered(), "/state/files")
     assert file.path.startswith(f"/state/files/{moved.service}-speculative-adaptive-config-")
     assert json.loads(file.text) == json.loads(TIERS)
     launch = container_of(moved, 30000)
@@ -56,7 +57,7 @@ def test_another_text_is_another_file_and_the_same_one_the_same(tmp_path: Path) 
 
 @pytest.mark.parametrize("plan", [tiered(value="/srv/tiers.json"), tiered(engine="vllm")])
 def test_a_path_of_the_users_and_another_engines_words_stay_as_they_are(plan: Plan) -> None:
-    assert lay_beside(plan, "/state/files") == (plan, ())
+    assert plan_beside(plan, "/state/files") == (plan, ())
 
 
 def test_a_form_that_brings_no_file_along_is_refused_with_what_to_do() -> None:
@@ -97,3 +98,25 @@ def test_without_a_place_for_the_file_nothing_is_printed(home: Home) -> None:
     home.configure(TABLE + 'image = "lmsysorg/sglang:v0.5.16"\n')
     home.paths.state.write_text("no folder")
     assert "cannot be written" in home.run("plan", "coder", "--render", "docker", code=3).stderr
+
+
+def test_a_folder_that_takes_no_file_is_said_and_a_file_that_is_there_is_enough(home: Home) -> None:
+    home.configure(TABLE + 'image = "lmsysorg/sglang:v0.5.16"\n')
+    make_state_folder(home.paths)
+    home.paths.plan_files.write_text("no folder")
+    refused = home.run("plan", "coder", "--render", "docker", code=3).stderr
+    assert "the engine reads a file from there" in refused
+    assert "STOKER_STATE" in refused
+    home.paths.plan_files.unlink()
+    write_beside(tiered(), home.paths.plan_files)
+    [file] = home.paths.plan_files.iterdir()
+    before = file.stat().st_mtime_ns
+    write_beside(tiered(), home.paths.plan_files)
+    assert file.stat().st_mtime_ns == before
+
+
+def test_what_is_printed_for_another_machine_writes_nothing_here(home: Home) -> None:
+    home.configure(TABLE + 'image = "lmsysorg/sglang:v0.5.16"\n')
+    refused = home.run("plan", "coder", "--on", "gb10", "--render", "docker", code=3).stderr
+    assert "is a file beside the engine" in refused
+    assert not home.paths.plan_files.exists()

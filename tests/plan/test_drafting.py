@@ -60,11 +60,13 @@ def test_each_number_of_a_tree_says_that_the_user_chose_it() -> None:
         ({"draft_steps": 5, "draft_topk": 4, "draft_tokens": 4}, ["holds 5 to 68"]),
         ({"lookup_max": 4}, ["`lookup_max` is set, but `speculation` is 'eagle'"]),
         ({"draft_tiers": ((1, 8, 0),)}, ["`draft_tiers` drafts nothing at any load"]),
+        ({"draft_tiers": ((1, 8, 2),), **TREE}, ["`draft_tiers` is set, and a tree beside it"]),
+        ({"draft_tiers": ((1, 8, 2),), "draft_tokens": 6}, ["`draft_tokens` is 6, and `draft_tiers` drafts 2 at most"]),
     ],
 )
 def test_numbers_that_do_not_fit_each_other_are_refused(changes: dict[str, Any], parts: list[str]) -> None:
     with fails(Refused, *parts):
-        report_of("sglang", draft=EAGLE, speculation="eagle", **changes)
+        report_of("sglang", draft=EAGLE, **{"speculation": "eagle", **changes})
 
 
 def test_a_tree_holds_what_each_step_adds_to_each_branch() -> None:

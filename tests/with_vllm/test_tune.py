@@ -88,7 +88,7 @@ def test_more_memory_is_tried_upwards_where_the_cache_may_be_short_and_refused_w
     tried = [one["way"]["memory_share"] for one in view["ways"] if one["tried"] == "measured"]
     assert tried[:2] == [share, round(share + 0.05, 2)]  # one step after the other
     told = re.findall(r"'gpu_memory_utilization': ([\d.]+)", vllm.paths.engine_log("guessing").read_text())
-    assert sorted(map(float, told)) == tried
+    assert set(map(float, told)) == set(tried)
     written = tomllib.loads(vllm.paths.config.read_text())["service"]["guessing"]["memory_share"]
     assert written == view["chosen"]["memory_share"]
 

@@ -28,8 +28,9 @@ class Engine(Protocol):
     hold the model to a call, or does not keep it from one; empty where nothing is known of this engine. `drafting` are the
     keys of a service's table that tell it how to draft, each with the kinds for which it does. `lookups` are least and most
     tokens of n-gram lookup that are worth a try beside the plan's own; `lookup_counts` the draft tokens to try with each,
-    empty where lookup is like other drafts; `lookup_s` the seconds that looking adds to a step, None where unknown. `texts`
-    are flags that name a file: a plan may say its text instead, and the launch writes it.
+    empty where lookup is like other drafts; `lookup_s` the seconds that looking adds to a step, None where unknown.
+    `file_flags` name a file: a plan may say its text instead, and the launch writes it. `since` is the release from which
+    on it knows a key of a service's table that no flag of its own tells.
     """
 
     name: str
@@ -54,7 +55,8 @@ class Engine(Protocol):
     lookups: tuple[tuple[int | None, int | None], ...]
     lookup_counts: tuple[int, ...]
     lookup_s: float | None
-    texts: tuple[str, ...]
+    file_flags: tuple[str, ...]
+    since: Mapping[str, tuple[int, int, int]]
 
     def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:
         """Returns what says a way to draft: flags, or neutral names of `spelling` where versions call it differently."""

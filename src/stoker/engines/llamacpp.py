@@ -121,7 +121,8 @@ class LlamaCpp:
     lookups = ((3, None), (6, None))  # beside 12 with 48 draft tokens, its own default
     lookup_counts = (8, 16, 32)
     lookup_s = 25e-6  # on a core of a server: 24 to 44 µs (decision 0047)
-    texts = ()
+    file_flags = ()
+    since: Mapping[str, tuple[int, int, int]] = {}
 
     def spread(
         self, tensor: int, pipeline: int, rank: int, head: str | None, port: int, executor: str

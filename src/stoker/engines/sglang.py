@@ -104,6 +104,8 @@ DRAFTING: dict[str, frozenset[SpeculationKind]] = {
     "lookup_min": NGRAM,
     "lookup_max": NGRAM,
 }
+# The flag of tiers came with 0.5.12, those by requests with 0.5.13, and such as draft nothing with 0.5.14.
+SINCE = {"draft_tiers": (0, 5, 14)}
 
 
 class SgLang:
@@ -138,7 +140,8 @@ class SgLang:
     lookups = ((None, 6), (None, 12))  # beside 18, the default of all versions since 0.5.12
     lookup_counts = ()
     lookup_s = None
-    texts = (TIERS_FLAG,)
+    file_flags = (TIERS_FLAG,)
+    since = SINCE
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; a container brings its own address."""

@@ -114,6 +114,9 @@ DRAFTING: dict[str, frozenset[SpeculationKind]] = {
 }
 MODULE = "openai.api_server"
 
+# Its configuration of drafts is one flag of JSON, so no catalog of flags tells when that got an entry.
+SINCE = {"draft_tiers": (0, 24, 0)}
+
 
 class Vllm:
     """vLLM's OpenAI server."""
@@ -149,7 +152,8 @@ class Vllm:
     lookups = ((2, 8), (3, 8))
     lookup_counts = ()
     lookup_s = None
-    texts = ()
+    file_flags = ()
+    since = SINCE
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:
         """Returns the server's words for a plan, listening on loopback; the model is the first of them."""

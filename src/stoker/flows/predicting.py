@@ -91,10 +91,12 @@ def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
     """Returns what is predicted for a model; raises WrongUse where nobody knows it, or what was asked contradicts itself."""
     served, name, quantisation, has_files = _find_served(target, config, asking)
     draft, draft_name = _find_draft(target, config, asking, served.engine)
+    stored = _say_guess(draft, draft_name)
     machine, memory, note = _find_memory(asking, has_files)
     size_bytes = _memory_bytes(asking, has_files)
-    short = say_room(served, size_bytes, asking.prompt + asking.answer)
-    most = min(room_for(served, size_bytes, asking.prompt + asking.answer), _parallel(target, config))
+    tokens = asking.prompt + asking.answer
+    short = say_room(served, size_bytes, tokens, draft)
+    most = min(room_for(served, size_bytes, tokens, draft), _parallel(target, config))
     habits = () if short else _habits(asking, most)
     measured, run_id = _measured(target, config, asking)
     question = Question(
@@ -102,7 +104,7 @@ def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
         method=asking.method, rates=_rates(asking), habits=habits, drafted=_drafted(asking, draft), draft=draft,
     )  # fmt: skip
     view = predict_speed(question, name, quantisation, machine, memory, load_fit())
-    view = msgspec.structs.replace(view, machine_note="; ".join(filter(None, (note, short))), draft=draft_name)
+    view = msgspec.structs.replace(view, machine_note="; ".join(filter(None, (note, stored, short))), draft=draft_name)
     if asking.boxes > 1 and memory.fitted:
         view = msgspec.structs.replace(view, ways=_ways(served, asking, draft))
     if view.measured is None or run_id is None:
@@ -155,6 +157,7 @@ def _find_draft(target: str, config: Config, asking: Asking, engine: str) -> tup
             raise WrongUse("a draft is named, and nothing drafts with it", next_step="add --speculation draft")
         return None, ""
     if asking.draft is not None:
+        _check_no_head(asking.draft, config)
         own = msgspec.structs.replace(asking, quantisation=None, engine=engine)
         served, name, _, _ = _find_served(asking.draft, config, own)
         return served, name
@@ -163,6 +166,17 @@ def _find_draft(target: str, config: Config, asking: Asking, engine: str) -> tup
     draft = read_draft(msgspec.structs.replace(find_wish(target, config), speculation="draft"))
     served_draft = None if draft is None or head_kind(draft) != "draft" else served_of(draft, engine)
     return (served_draft, draft.name) if draft is not None and served_draft is not None else (None, "")
+
+
+def _check_no_head(draft: str, config: Config) -> None:
+    if _is_here(draft, config) and (kind := head_kind(read_model(Path(find_wish(draft, config).model)))) != "draft":
+        raise WrongUse(f"{draft} is a head, and no model of its own", next_step=f"say `--speculation {kind.rstrip('3')}`")
+
+
+def _say_guess(draft: Served | None, name: str) -> str:
+    if draft is None or not (draft.shape.is_guess or draft.layout.is_guess):
+        return ""
+    return f"how {name} is made or stored is not known: taken as usual (a name such as {name}-BF16 tells)"
 
 
 def _is_here(target: str, config: Config) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from stoker.config import Paths, find_paths
 from stoker.errors import Refused, WrongUse
 from stoker.flows.ownership import make_state_folder
-from stoker.launch.beside import lay_beside
+from stoker.launch.beside import plan_beside
 from stoker.launch.compose import render_compose
 from stoker.launch.container import render_docker_run, render_podman_run
 from stoker.launch.dockerfile import render_overlay
@@ -32,16 +32,19 @@ FORMS = ("argv", "docker", "podman", "compose", "quadlet", "unit", "dockerfile")
 DOCKER = "/usr/bin/docker"
 
 
-def render_launch_text(report: Report, form: str) -> str:
-    """Returns the launch in one of `FORMS`; raises Refused where the plan cannot be written so."""
-    plan = _with_files(report.plan, find_paths())
+def render_launch_text(report: Report, form: str, *, is_here: bool = True) -> str:
+    """Returns the launch in one of `FORMS`; raises Refused where the plan cannot be written so.
+
+    What it reads from a file is written too, where it `is_here` that it will run.
+    """
+    if form == "dockerfile":
+        return _dockerfile(report)
+    plan = _with_files(report.plan, find_paths()) if is_here else report.plan
     port = plan.port or FIRST_PORT
     if form == "argv":
         return _with_environment(plan, port)
     if form == "unit":
         return _unit(plan, port)
-    if form == "dockerfile":
-        return _dockerfile(report)
     launch = container_of(plan, port)
     renderers = {"docker": render_docker_run, "podman": render_podman_run}
     if form in renderers:
@@ -51,7 +54,7 @@ def render_launch_text(report: Report, form: str) -> str:
 
 def _with_files(plan: Plan, paths: Paths) -> Plan:
     """Returns the plan with paths of files that are there now, so that what is rendered can be run."""
-    moved, files = lay_beside(plan, str(paths.plan_files))
+    moved, files = plan_beside(plan, str(paths.plan_files))
     if files:
         make_state_folder(paths)
         write_files(files)

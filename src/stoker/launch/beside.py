@@ -15,13 +15,13 @@ DIGEST_DIGITS = 12
 
 
 class TextFile(Record, frozen=True):
-    """A file that has to lie beside an engine before it starts; its path tells its content, so it is never rewritten."""
+    """A file that has to lie beside an engine before it starts; its path tells its content, which never changes."""
 
     path: str
     text: str
 
 
-def lay_beside(plan: Plan, folder: str) -> tuple[Plan, tuple[TextFile, ...]]:
+def plan_beside(plan: Plan, folder: str) -> tuple[Plan, tuple[TextFile, ...]]:
     """Returns the plan with paths in the place of texts, and the files that have to lie there; a container sees each one."""
     files = {one: _file_of(one, plan.service, folder) for one in _texts(plan)}
     settings = tuple(_with_path(one, files[one]) if one in files else one for one in plan.settings)
@@ -35,13 +35,13 @@ def check_nothing_beside(plan: Plan) -> None:
         raise Refused(
             f"{one.name} of {plan.service} is a file beside the engine, and this form brings none along",
             why=f"it holds {one.value}",
-            next_step="leave `draft_tiers` out of what is exported, or let Stoker start it: it writes that file",
+            next_step="leave it out (`draft_tiers` of the table, or `flags`), or let Stoker start it: it writes that file",
         )
 
 
 def _texts(plan: Plan) -> list[Setting]:
-    names = find(plan.engine).texts if plan.is_engine else ()
-    return [one for one in plan.settings if one.name in names and str(one.value).startswith("{")]
+    names = find(plan.engine).file_flags if plan.is_engine else ()
+    return [one for one in plan.settings if one.name in names and str(one.value).lstrip().startswith("{")]
 
 
 def _file_of(setting: Setting, service: str, folder: str) -> TextFile:

@@ -14,9 +14,6 @@ from stoker.plan.speculation import Speculation
 from stoker.plan.wishes import DRAFTING, USER
 from stoker.records import Setting, SettingValue, SpeculationKind, Way, Wish
 
-# vLLM's configuration is one flag of JSON, so no catalog of flags tells when it got an entry.
-# SGLang has had the flag since 0.5.12, but tiers by requests since 0.5.13, and those that draft nothing since 0.5.14.
-SINCE = {("vllm", "draft_tiers"): (0, 24, 0), ("sglang", "draft_tiers"): (0, 5, 14)}
 RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
@@ -29,7 +26,7 @@ def plan_drafting(ground: Ground, engine: Engine, speculation: Speculation, firs
     preferred = first.get("draft_tokens")
     way = way_of_wish(wish, speculation.kind, _drafted_tokens(wish, first))
     flags = _in_words(engine.speculate(way, speculation.draft_path), ground, engine)
-    _check_since(wish, ground)
+    _check_since(wish, ground, engine)
     counted = Setting("", 0, USER) if wish.draft_tokens or wish.draft_tiers else preferred or Setting("", 0, "")
     return {name: _because(name, value, speculation, counted, wish) for name, value in flags.items()}
 
@@ -94,13 +91,13 @@ def _word(name: str, ground: Ground, engine: Engine) -> str:
 KEYS = {"lookup_breadth": "draft_topk"}
 
 
-def _check_since(wish: Wish, ground: Ground) -> None:
+def _check_since(wish: Wish, ground: Ground, engine: Engine) -> None:
     found = RELEASE.match(ground.version or "")
-    for (engine, name), since in SINCE.items():
+    for name, since in engine.since.items():
         old = found is not None and tuple(int(part or 0) for part in found.groups()) < since
-        if old and engine == ground.engine and getattr(wish, name) is not None:
+        if old and getattr(wish, name) is not None:
             raise Refused(
-                f"{engine} {ground.version} does not know `{name}`",
+                f"{engine.name} {ground.version} does not know `{name}`",
                 why=f"it came with {'.'.join(map(str, since)).removesuffix('.0')}",
                 next_step="give one number as `draft_tokens`, or use a later version",
             )

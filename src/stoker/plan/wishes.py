@@ -139,6 +139,18 @@ def _check_tree(wish: Wish) -> None:
 
 
 def _check_tiers(wish: Wish) -> None:
+    if wish.draft_tiers and (wish.draft_steps is not None or wish.draft_topk not in (None, 1)):
+        raise Refused(
+            "`draft_tiers` is set, and a tree beside it",
+            why="a tier is a number of tokens one after another, and an engine that is told both ignores one in silence",
+            next_step="leave `draft_steps` and `draft_topk` out, or `draft_tiers`",
+        )
+    most = max((tokens for _, _, tokens in wish.draft_tiers or ()), default=None)
+    if most and wish.draft_tokens not in (None, most):
+        raise Refused(
+            f"`draft_tokens` is {wish.draft_tokens}, and `draft_tiers` drafts {most} at most",
+            next_step="leave `draft_tokens` out: the tiers say it",
+        )
     if wish.draft_tiers and not any(tokens for _, _, tokens in wish.draft_tiers):
         raise Refused("`draft_tiers` drafts nothing at any load", next_step="say speculation = 'off', and leave it out")
     if wish.draft_tiers is not None and not _is_whole(wish.draft_tiers):

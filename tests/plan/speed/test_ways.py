@@ -15,6 +15,7 @@ from stoker.plan.speed.layout import plan_layout
 from stoker.plan.speed.links import costs_of, hidden_of, known_links, reduced_s
 from stoker.plan.speed.prediction import load_fit
 from stoker.plan.speed.rows import read_row
+from stoker.plan.speed.speculation import Drafting
 from stoker.plan.speed.ways import Load, Way, gain_of, load_of, speeds_of, total_tok_s
 from stoker.plan.speed.work import Served
 from stoker.records.speed import LinkKind
@@ -147,3 +148,17 @@ def test_copies_give_one_request_what_one_box_gives() -> None:
 
 def test_the_width_of_a_dense_model_is_guessed_within_a_third() -> None:
     assert hidden_of(served("Qwen3.6-27B").shape) == pytest.approx(5120, rel=0.34)
+
+
+def test_a_draft_model_exchanges_as_often_over_the_link_as_it_has_layers() -> None:
+    target, draft = served("Qwen3-32B"), served("Qwen3-0.6B")
+    alone, way = Drafting("draft", 4, 3.0), Way(tensor=2)
+    rates = {
+        link: [total_tok_s(load_of(target, None, 1000, one), way, costs_of(link).usual, FIT)
+               for one in (None, alone, msgspec.structs.replace(alone, model=draft))]
+        for link in ("rdma", "sockets")
+    }  # fmt: skip
+    for plain, _, drafted in rates.values():
+        assert drafted > plain
+    lost = {link: 1 - drafted / head for link, (_, head, drafted) in rates.items()}
+    assert lost["sockets"] > 0.1 > lost["rdma"]  # 28 layers four times a step, each a message of its own

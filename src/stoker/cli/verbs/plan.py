@@ -92,7 +92,7 @@ def plan(
     if render is not None:
         from stoker.flows.rendering import render_launch_text
 
-        click.echo(render_launch_text(report, render).rstrip())
+        click.echo(render_launch_text(report, render, is_here=box == "this").rstrip())
     elif as_json:
         say_json(report_without_secrets(report))
     else:

@@ -56,7 +56,7 @@ class Engine:
         def step_s(requests: int, depth: int, prompt: int) -> float:
             step = Step(requests, verified, depth * DEPTH_STEP, prompt)
             terms = step_terms(served, step)
-            if drafting is not None and requests:
+            if drafting is not None:
                 terms = added(terms, draft_terms(served, drafting, step))
             return cost_s(terms, fit.factors)
 

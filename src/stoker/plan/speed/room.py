@@ -18,21 +18,27 @@ def weights_bytes(served: Served) -> float:
     return stored + shape.embed * MILLION * EMBEDDING_BYTES
 
 
-def room_for(served: Served, memory_bytes: float, tokens: float) -> float:
-    """Returns how many requests of so many tokens have room at once; 0 where not even the weights have any."""
-    free_bytes = USABLE * memory_bytes * served.boxes - weights_bytes(served)
-    each_bytes = cached_bytes(served, tokens) + served.shape.state_mb * 1e6
+def room_for(served: Served, memory_bytes: float, tokens: float, draft: Served | None = None) -> float:
+    """Returns how many requests of so many tokens have room at once; 0 where not even the weights have any.
+
+    `draft` is a model of its own that drafts, with a cache of its own.
+    """
+    both = [served] if draft is None else [served, draft]
+    free_bytes = USABLE * memory_bytes * served.boxes - sum(map(weights_bytes, both))
+    each_bytes = sum(cached_bytes(one, tokens) + one.shape.state_mb * 1e6 for one in both)
     if free_bytes <= 0:
         return 0.0
     return float(free_bytes // each_bytes) if each_bytes else math.inf
 
 
-def say_room(served: Served, memory_bytes: float, tokens: int) -> str:
+def say_room(served: Served, memory_bytes: float, tokens: int, draft: Served | None = None) -> str:
     """Returns what there is to say of it; nothing where one request of so many tokens has room."""
-    if room_for(served, memory_bytes, tokens) >= 1:
+    if room_for(served, memory_bytes, tokens, draft) >= 1:
         return ""
-    weights = weights_bytes(served)
+    weights = weights_bytes(served) + (weights_bytes(draft) if draft else 0.0)
     beside = f" with the cache of {tokens:,} tokens" if weights < USABLE * memory_bytes * served.boxes else ""
-    needed = weights + (cached_bytes(served, tokens) if beside else 0.0)
+    cached = cached_bytes(served, tokens) + (cached_bytes(draft, tokens) if draft else 0.0)
+    needed = weights + (cached if beside else 0.0)
     usable = USABLE * memory_bytes * served.boxes / GIGA
-    return f"it has no room there: it takes {needed / GIGA:,.0f} GB{beside}, and an engine may have {usable:,.0f}"
+    it = "it" if draft is None else "with its draft it"
+    return f"{it} has no room there: it takes {needed / GIGA:,.0f} GB{beside}, and an engine may have {usable:,.0f}"

@@ -64,7 +64,7 @@ def burst_work(served: Served, burst: Burst, drafting: Drafting | None = None) -
     for step, repeats, given in steps_of(served, burst):
         tokens += given
         terms = step_terms(served, step)
-        if drafting is not None and step.requests:
+        if drafting is not None:
             terms = added(terms, draft_terms(served, drafting, step))
         for factors, amount in terms.items():
             total[factors] += amount * repeats

@@ -13,7 +13,7 @@ import msgspec
 
 from stoker.plan.speed.layout import SIXTEEN
 from stoker.plan.speed.shape import MILLION
-from stoker.plan.speed.work import GIGA, Served, Step, Terms, read_bytes, step_terms
+from stoker.plan.speed.work import GIGA, Served, Step, Terms, added, read_bytes, step_terms
 from stoker.records import Record
 
 # Each further position is guessed from a guess: how much rarer it is right. One published model loses 1 to 4 % a position
@@ -77,15 +77,15 @@ def usual_rates(sort: str, draft_tokens: int | None, content: str | None, first_
 
 
 def draft_terms(served: Served, drafting: Drafting, step: Step) -> Terms:
-    """Returns the terms of drafting before one step of verifying."""
+    """Returns the terms of drafting before a step of verifying; a model that drafts reads the prompts of it too."""
     requests, passes = step.requests, float(drafting.draft_tokens)
+    if drafting.model is not None:
+        return _model_terms(msgspec.structs.replace(drafting.model, boxes=served.boxes), passes, step)
+    if not requests:
+        return {}
     sampled: Terms = {("step.drafted",): requests * passes}
     if drafting.sort == "ngram":
         return {("step.draft.ngram",): 1.0, **sampled}
-    if drafting.model is not None:  # no published row tells of one; it does the steps of a model of its size
-        own = msgspec.structs.replace(drafting.model, boxes=served.boxes)
-        once = step_terms(own, Step(requests, depth=step.depth))
-        return {factors: passes * amount for factors, amount in once.items()} | sampled
     shape = served.shape
     layers = 1.0
     if drafting.sort == "block":
@@ -102,3 +102,14 @@ def draft_terms(served: Served, drafting: Drafting, step: Step) -> Terms:
         **sampled,
         ("step.draft", f"step.draft.{drafting.sort}"): passes,
     }
+
+
+def _model_terms(model: Served, passes: float, step: Step) -> Terms:
+    """No published row tells of one: it does the steps of a model of its size, one for each token, and reads the prompts."""
+    found: Terms = {("step.drafted",): step.requests * passes}
+    if step.requests:
+        once = step_terms(model, Step(step.requests, depth=step.depth))
+        found |= {factors: passes * amount for factors, amount in once.items()}
+    if step.prompt:
+        found = added(found, step_terms(model, Step(0, prompt=step.prompt, prompt_depth=step.prompt_depth)))
+    return found

@@ -90,16 +90,26 @@ def total_tok_s(load: Load, way: Way, cost: LinkCost, fit: Fit) -> float:
 
 def _step_s(load: Load, served: Served, step: Step, way: Way, cost: LinkCost, fit: Fit) -> float:
     terms = step_terms(served, step)
-    drafted = 0.0
-    if load.drafting is not None and step.requests:
+    if load.drafting is not None:
         terms = added(terms, draft_terms(served, load.drafting, step))
-        drafted = step.requests * (load.drafting.draft_tokens if load.drafting.sort != "ngram" else 0)
     own_s = cost_s({names: amount for names, amount in terms.items() if names[0] != LINK}, fit.factors)
     tokens = step.requests * step.tokens + step.prompt
-    passes = load.drafting.draft_tokens if load.drafting is not None and drafted else 0
     shared_s = reduced_s(cost, way.tensor, tokens, load.hidden, served.shape.layers)
-    shared_s += reduced_s(cost, way.tensor, step.requests, load.hidden, passes)
+    shared_s += _drafts_reduced_s(load, step, way, cost)
     return own_s + shared_s + handed_on_s(cost, way.pipeline, tokens, load.hidden)
+
+
+def _drafts_reduced_s(load: Load, step: Step, way: Way, cost: LinkCost) -> float:
+    """Returns what the all-reduces of drafting take: of a layer for each token, or of all layers of a model of its own."""
+    drafting = load.drafting
+    if drafting is None or drafting.sort == "ngram":
+        return 0.0
+    if drafting.model is None:
+        return reduced_s(cost, way.tensor, step.requests, load.hidden, drafting.draft_tokens if step.requests else 0)
+    layers, hidden = drafting.model.shape.layers, hidden_of(drafting.model.shape)
+    passes = drafting.draft_tokens if step.requests else 0
+    drafted_s = reduced_s(cost, way.tensor, step.requests, hidden, passes * layers)
+    return drafted_s + (reduced_s(cost, way.tensor, step.prompt, hidden, layers) if step.prompt else 0.0)
 
 
 def gain_of(load: Load, way: Way, costs: LinkCosts, fit: Fit, count: int) -> tuple[float, float]:
