@@ -84,7 +84,7 @@ def make_row(options: argparse.Namespace, asking: Asking, view: TuneView, chosen
         options.engine, asking.contents[0], asking.seed, chosen.name, swept.best.name, swept.turns(chosen),
         starts=view.starts + 1, sweep_starts=len(view.ways), took_s=view.took_s or 0.0, sweep_s=swept.took_s, why=view.why,
         figures=figures, machine=f"{platform.machine()}, {len(os.sched_getaffinity(0))} of {os.cpu_count()} cores",
-        day=time.strftime("%Y-%m-%d"), version=__version__, measure_s=options.measure,
+        day=time.strftime("%Y-%m-%d"), version=__version__, measure_s=options.measure, counts_starts=True,
     )  # fmt: skip
 
 

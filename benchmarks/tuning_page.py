@@ -9,6 +9,7 @@ from itertools import groupby
 
 from stoker.records import Band, Record
 from stoker.tune.ratios import student_t
+from stoker.tune.showing import with_starts
 
 NEAR = 0.03
 BY_HAND = "<!-- What follows is written by hand, and stays. -->\n"
@@ -35,7 +36,8 @@ sweep's best has to be started once more too is counted where halves are compare
 
 The same way, measured once by the tuning and once by the sweep, differed by {noise:.1%} (the middle of {noises}; one in ten
 by more than {noisy:.1%}): so much of a figure is its start's and its minute's own. Of the ways that were predicted and never
-tried, the sweep found {held} of {predicted} inside their bands, which should hold four in five.
+tried, the sweep found {held} of {predicted} inside their bands, which should hold four in five; less what the machine
+changed for all ways alike from the tuning to the sweep, {level} of {predicted}.
 """
 
 
@@ -50,7 +52,10 @@ class Figure(Record, frozen=True):
 
 
 class Row(Record, frozen=True):
-    """One tuning beside its sweep; `turns` are rates of both in each round, none where they are one way."""
+    """One tuning beside its sweep; `turns` are rates of both in each round, none where they are one way.
+
+    `counts_starts`: its bands are as wide as a start's own luck needs them; those of older rows are widened here.
+    """
 
     engine: str
     content: str
@@ -68,6 +73,7 @@ class Row(Record, frozen=True):
     day: str
     version: str
     measure_s: float
+    counts_starts: bool = False
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -111,24 +117,37 @@ def differences(rows: Sequence[Row]) -> list[float]:
     return sorted(math.expm1(abs(math.log(one / other))) for one, other in pairs if one and other)
 
 
-def bands(rows: Sequence[Row]) -> tuple[int, int]:
-    """Returns how many bands of ways that were not tried hold what the sweep gave, and how many there are."""
-    found = [(one.predicted, one.swept_tok_s) for row in rows for one in row.figures if one.tuned_tok_s is None]
-    told = [(band.low_tok_s <= rate <= band.high_tok_s) for band, rate in found
-            if band and rate and band.low_tok_s is not None and band.high_tok_s is not None]  # fmt: skip
-    return sum(told), len(told)
+def drift_of(row: Row) -> float:
+    """Returns by what logarithm the sweep's figures of a row lie above the tuning's, in the mean of those that both have."""
+    logs = [math.log(one.swept_tok_s / one.tuned_tok_s) for one in row.figures if one.swept_tok_s and one.tuned_tok_s]
+    return statistics.fmean(logs) if logs else 0.0
+
+
+def bands(rows: Sequence[Row]) -> tuple[int, int, int]:
+    """Returns how many bands of ways that were not tried hold what the sweep gave, and that less its drift; and all."""
+    found = [
+        (one.predicted if row.counts_starts else with_starts(one.predicted), one.swept_tok_s, drift_of(row))
+        for row in rows for one in row.figures if one.tuned_tok_s is None and one.predicted
+    ]  # fmt: skip
+    told = [
+        [band.low_tok_s <= rate * math.exp(-less) <= band.high_tok_s for less in (0.0, drift)] for band, rate, drift in found
+        if rate and band.low_tok_s is not None and band.high_tok_s is not None
+    ]  # fmt: skip
+    return sum(held for held, _ in told), sum(level for _, level in told), len(told)
 
 
 def render(rows: Sequence[Row], missing: Sequence[str] = ()) -> str:
     """Returns the page; `missing` are rows that were wanted and did not end."""
     rows = sorted(rows, key=lambda row: row.key)
-    noise, (held, predicted) = differences(rows) or [0.0], bands(rows)
+    noise, (held, level, predicted) = differences(rows) or [0.0], bands(rows)
     head = HEAD.format(
         verdicts="".join(verdict_of(list(own)) for _, own in groupby(rows, lambda row: row.engine)),
         missing=f" Rows that did not end: {', '.join(missing)}." if missing else "",
     )
     noisy = noise[int(0.9 * (len(noise) - 1))]
-    foot = FOOT.format(noise=statistics.median(noise), noises=len(noise), noisy=noisy, held=held, predicted=predicted)
+    foot = FOOT.format(
+        noise=statistics.median(noise), noises=len(noise), noisy=noisy, held=held, level=level, predicted=predicted
+    )
     return head + "".join(map(line_of, rows)) + foot
 
 

@@ -67,12 +67,28 @@ def test_a_choice_that_is_the_sweeps_best_is_good_with_half_of_the_starts_and_no
 def test_the_page_says_how_much_of_a_figure_is_the_starts_own() -> None:
     rows = [make_row(2, turns=((98.0, 100.0),)), make_row(1, best="draft 3")]
     assert differences(rows) == pytest.approx([0.04, 0.04])
-    assert bands(rows) == (2, 4)
+    assert bands(rows) == (2, 2, 4)
     page = render(rows, ["llama.cpp prose 2"])
     assert "- llama.cpp: **2 of 2** (2026-11-23, Stoker 1, x86_64 a row; each way is measured to 3 % or for 5 s)\n" in page
     assert "differed by 4.0% (the middle of 2;" in page
     assert "did not end: llama.cpp prose 2." in page
     assert page.index("| 1 | draft 3 | draft 3 | the same |") < page.index("| 2 | draft 3 | draft 4 | 2.0% |")
+
+
+def test_a_band_is_as_wide_as_a_starts_luck_and_what_all_ways_had_alike_is_told_apart() -> None:
+    figures = (
+        Figure("off", 100.0, None, 110.0),
+        Figure("draft 3", 100.0, None, 110.0),
+        Figure("draft 4", None, Band(98.0, 90.0, 106.7), 108.0),  # out of its band, and within a start's luck of it
+        Figure("draft 5", None, Band(98.0, 90.0, 106.7), 118.0),  # all ways were a tenth faster in that sweep
+        Figure("draft 6", None, Band(98.0, 90.0, 106.7), 140.0),
+    )
+    row = msgspec.structs.replace(make_row(), figures=figures)
+    assert bands([row]) == (1, 2, 3)
+    assert bands([msgspec.structs.replace(row, counts_starts=True)]) == (0, 1, 3)
+    page = render([row])
+    assert "1 of 3 inside their bands" in page
+    assert "from the tuning to the sweep, 2 of 3." in page
 
 
 def test_each_engine_is_judged_by_its_own_rows() -> None:

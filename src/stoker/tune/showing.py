@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from stoker.records import Band, Sighting, Tried, TriedWay, TuneView, Way
 from stoker.tune.choosing import Guesses, State
+from stoker.tune.curve import EIGHTY
 from stoker.tune.families import complexity
+from stoker.tune.luck import START_SD
 from stoker.tune.ratios import band_of
 
 
@@ -27,6 +30,14 @@ def shown_ways(view: TuneView) -> list[TriedWay]:
     return [one for one in tried if one.predicted or one.measured] or tried
 
 
+def with_starts(band: Band) -> Band:
+    """Returns a band as wide as a start needs it, which may be lucky itself, as those that it is guessed from."""
+    if band.low_tok_s is None or band.high_tok_s is None:
+        return band
+    half = math.hypot(math.log(band.high_tok_s / band.tok_s), EIGHTY * math.sqrt(2) * START_SD)
+    return Band(band.tok_s, band.tok_s * math.exp(-half), band.tok_s * math.exp(half))
+
+
 def say_band(band: Band) -> str:
     """Returns a rate and its interval as people read them."""
     if band.low_tok_s is None or band.high_tok_s is None:
@@ -36,7 +47,7 @@ def say_band(band: Band) -> str:
 
 def _tried(way: Way, state: State, guesses: Guesses) -> TriedWay:
     found, guess = state.find(way), guesses.get(way)
-    predicted = guess.band if guess else None
+    predicted = with_starts(guess.band) if guess else None
     if found is None:
         tried: Tried = "failed" if way in state.failed else "left"
         return TriedWay(way, tried, predicted)

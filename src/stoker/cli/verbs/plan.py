@@ -56,7 +56,7 @@ SPECULATIONS = ("auto", "off", "ngram", "draft", "eagle", "eagle3", "mtp")
 @click.option("--memory-share", type=float, help="The share of the memory that the engine may take.")
 @click.option("--explain", is_flag=True, help="Show each flag's reason with its evidence, and how the memory was counted.")
 @click.option("--alternatives", is_flag=True, help="Show the other ways to serve the model that somebody measured.")
-@click.option("--render", type=click.Choice(FORMS), help="Print only the launch.")
+@click.option("--render", type=click.Choice(FORMS), help="Print only the launch; a file that it names is written.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
     target: str | None,
