@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import platform
 import statistics
 import time
@@ -80,14 +81,19 @@ def render_exactness(notes: list[Note]) -> str:
 def render_sweep(notes: list[Note]) -> str:
     """Returns what tuning measured and chose, the rate of each length of a chain, and both side by side."""
     rows = [[note["engine"], note["way"], f"{note['tok_s']:.0f}"] for note in pick(notes, "sweep")]
-    told = [_say_tuned(note) for note in pick(notes, "tune")]
-    for note in pick(notes, "turns"):
-        ratios = [one / other for one, other in note["tok_s"] if one and other] or [1.0]
-        told.append(
-            f"{note['engine']}: the sweep's best was *{note['best']}*, and side by side the choice, *{note['chosen']}*, had"
-            f" {share(statistics.geometric_mean(ratios))} of its rate."
-        )
+    told = [*map(_say_tuned, pick(notes, "tune")), *map(_say_turns, pick(notes, "turns"))]
     return render_table(("engine", "drafts", "tok/s"), rows) + "".join(f"\n{line}\n" for line in told)
+
+
+def _say_turns(note: Note) -> str:
+    """Says what the choice had of the best's rate, and how far that varies from prompt to prompt."""
+    ratios = [one / other for one, other in note["tok_s"] if one and other] or [1.0]
+    logs = [math.log(one) for one in ratios]
+    varies = f", in {len(logs)} rounds; from one to the next it varies by {statistics.stdev(logs):.0%}" if logs[1:] else ""
+    return (
+        f"{note['engine']}: the sweep's best was *{note['best']}*, and side by side the choice, *{note['chosen']}*, had"
+        f" {share(statistics.geometric_mean(ratios))} of its rate{varies}."
+    )
 
 
 def _say_tuned(note: Note) -> str:

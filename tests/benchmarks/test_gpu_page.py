@@ -31,12 +31,21 @@ def test_two_sides_of_a_gateway_are_told_with_their_p99_and_what_a_stream_kept(t
 
 def test_a_way_is_told_once_and_turns_each_by_themselves(tmp_path: Path) -> None:
     swept = [{**ENGINE, "what": "sweep", "way": "off", "tok_s": tok_s} for tok_s in (500.0, 510.0)]
-    turns = {**ENGINE, "what": "turns", "chosen": "eagle3 4", "best": "eagle3 5", "tok_s": [[90.0, 100.0], [80.0, 0.0]]}
+    turns = {
+        **ENGINE,
+        "what": "turns",
+        "chosen": "eagle3 4",
+        "best": "eagle3 5",
+        "tok_s": [[90.0, 100.0], [80.0, 0.0], [90.0, 100.0]],
+    }
     (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in [*swept, turns]))
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")
     assert "| vllm | off | 510 |" in page
     assert "| 500 |" not in page
-    assert "side by side the choice, *eagle3 4*, had 90 % of its rate" in page
+    assert (
+        "side by side the choice, *eagle3 4*, had 90 % of its rate, in 2 rounds; from one to the next it varies by 0%."
+        in page
+    )
 
 
 def test_a_size_is_told_with_all_that_was_measured_of_it(tmp_path: Path) -> None:

@@ -157,9 +157,10 @@ def _find_draft(target: str, config: Config, asking: Asking, engine: str) -> tup
             raise WrongUse("a draft is named, and nothing drafts with it", next_step="add --speculation draft")
         return None, ""
     if asking.draft is not None:
-        _check_no_head(asking.draft, config)
         own = msgspec.structs.replace(asking, quantisation=None, engine=engine)
-        served, name, _, _ = _find_served(asking.draft, config, own)
+        served, name, _, has_files = _find_served(asking.draft, config, own)
+        if has_files:
+            _check_no_head(asking.draft, config)
         return served, name
     if not _is_here(target, config):
         return None, ""
@@ -169,7 +170,8 @@ def _find_draft(target: str, config: Config, asking: Asking, engine: str) -> tup
 
 
 def _check_no_head(draft: str, config: Config) -> None:
-    if _is_here(draft, config) and (kind := head_kind(read_model(Path(find_wish(draft, config).model)))) != "draft":
+    kind = head_kind(read_model(Path(find_wish(draft, config).model)))
+    if kind != "draft":
         raise WrongUse(f"{draft} is a head, and no model of its own", next_step=f"say `--speculation {kind.rstrip('3')}`")
 
 

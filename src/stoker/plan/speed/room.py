@@ -23,7 +23,7 @@ def room_for(served: Served, memory_bytes: float, tokens: float, draft: Served |
 
     `draft` is a model of its own that drafts, with a cache of its own.
     """
-    both = [served] if draft is None else [served, draft]
+    both = _both(served, draft)
     free_bytes = USABLE * memory_bytes * served.boxes - sum(map(weights_bytes, both))
     each_bytes = sum(cached_bytes(one, tokens) + one.shape.state_mb * 1e6 for one in both)
     if free_bytes <= 0:
@@ -35,10 +35,14 @@ def say_room(served: Served, memory_bytes: float, tokens: int, draft: Served | N
     """Returns what there is to say of it; nothing where one request of so many tokens has room."""
     if room_for(served, memory_bytes, tokens, draft) >= 1:
         return ""
-    weights = weights_bytes(served) + (weights_bytes(draft) if draft else 0.0)
+    both = _both(served, draft)
+    weights = sum(map(weights_bytes, both))
     beside = f" with the cache of {tokens:,} tokens" if weights < USABLE * memory_bytes * served.boxes else ""
-    cached = cached_bytes(served, tokens) + (cached_bytes(draft, tokens) if draft else 0.0)
-    needed = weights + (cached if beside else 0.0)
+    needed = weights + (sum(cached_bytes(one, tokens) for one in both) if beside else 0.0)
     usable = USABLE * memory_bytes * served.boxes / GIGA
     it = "it" if draft is None else "with its draft it"
     return f"{it} has no room there: it takes {needed / GIGA:,.0f} GB{beside}, and an engine may have {usable:,.0f}"
+
+
+def _both(served: Served, draft: Served | None) -> list[Served]:
+    return [served] if draft is None else [served, draft]

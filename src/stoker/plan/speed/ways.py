@@ -104,12 +104,11 @@ def _drafts_reduced_s(load: Load, step: Step, way: Way, cost: LinkCost) -> float
     drafting = load.drafting
     if drafting is None or drafting.sort == "ngram":
         return 0.0
-    if drafting.model is None:
-        return reduced_s(cost, way.tensor, step.requests, load.hidden, drafting.draft_tokens if step.requests else 0)
-    layers, hidden = drafting.model.shape.layers, hidden_of(drafting.model.shape)
+    own = None if drafting.model is None else drafting.model.shape
+    layers, hidden = (1, load.hidden) if own is None else (own.layers, hidden_of(own))
     passes = drafting.draft_tokens if step.requests else 0
     drafted_s = reduced_s(cost, way.tensor, step.requests, hidden, passes * layers)
-    return drafted_s + (reduced_s(cost, way.tensor, step.prompt, hidden, layers) if step.prompt else 0.0)
+    return drafted_s + (reduced_s(cost, way.tensor, step.prompt, hidden, layers) if own and step.prompt else 0.0)
 
 
 def gain_of(load: Load, way: Way, costs: LinkCosts, fit: Fit, count: int) -> tuple[float, float]:
