@@ -64,3 +64,14 @@ def test_a_size_is_told_with_all_that_was_measured_of_it(tmp_path: Path) -> None
     assert (
         "`stoker tune --knob graph_batch` chose 8, starts: 1 of 4. It measured 900 tok/s with 1, 3600 tok/s with 8." in page
     )
+
+
+def test_a_table_for_two_loads_is_told_with_the_loads_and_what_it_was_better_than(tmp_path: Path) -> None:
+    six = {"kind": "eagle3", "draft_tokens": 6}
+    table = {**six, "draft_tiers": [[1, 8, 6], [9, 64, 3]]}
+    ways = [[six, "measured", 1100.0, None], [table, "measured", 1300.0, None]]
+    tiers = {**ENGINE, "what": "tiers", "chosen": table, "starts": 2, "sweep": 8, "loads": [1, 64], "ways": ways}
+    (tmp_path / "results.jsonl").write_text(json.dumps(tiers) + "\n")
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert "`stoker tune` for 1 and 64 requests chose *eagle3 6 up to 8, 3 up to 64* with 2 starts, of 8 that" in page
+    assert "It measured eagle3 6 1100 tok/s, eagle3 6 up to 8, 3 up to 64 1300 tok/s." in page

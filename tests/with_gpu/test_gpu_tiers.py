@@ -42,7 +42,8 @@ def test_what_is_best_for_one_and_for_many_is_written_as_a_table_and_started(hom
     home.limit_s = 1200.0
     view = home.json("tune", "coder", *WORDS)
     ways = [(one["way"], one["tried"], (one["measured"] or {}).get("tok_s"), one["predicted"]) for one in view["ways"]]
-    home.note("tiers", "coder", chosen=view["chosen"], starts=view["starts"], sweep=view["sweep_starts"], ways=ways)
+    told = {"starts": view["starts"], "sweep": view["sweep_starts"], "loads": (1, MANY)}
+    home.note("tiers", "coder", chosen=view["chosen"], ways=ways, **told)
     tiers = view["chosen"]["draft_tiers"]
     assert [ranges[:2] for ranges in tiers] == [[1, 8], [9, MANY]]
     assert tiers[0][2] > tiers[1][2]
@@ -52,5 +53,5 @@ def test_what_is_best_for_one_and_for_many_is_written_as_a_table_and_started(hom
     pid = home.service("coder").pid
     assert pid is not None
     argv = psutil.Process(pid).cmdline()
-    told = json.loads(Path(argv[argv.index(TIERS_FLAG) + 1]).read_text())
-    assert {first: told[str(first)]["candidate_steps"] for first, _, _ in tiers} == {one[0]: [one[2]] for one in tiers}
+    read = json.loads(Path(argv[argv.index(TIERS_FLAG) + 1]).read_text())
+    assert {first: read[str(first)]["candidate_steps"] for first, _, _ in tiers} == {one[0]: [one[2]] for one in tiers}
