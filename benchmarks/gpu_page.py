@@ -79,7 +79,7 @@ def render_exactness(notes: list[Note]) -> str:
 
 
 def render_sweep(notes: list[Note]) -> str:
-    """Returns what tuning measured and chose, for a load or several, each length of a chain, and both by turns."""
+    """Returns what tuning measured and chose, for one load or several, and what each length of a chain gave."""
     rows = [[note["engine"], note["way"], f"{note['tok_s']:.0f}"] for note in pick(notes, "sweep")]
     told = [*map(_say_tuned, [*pick(notes, "tune"), *pick(notes, "tiers")]), *map(_say_turns, pick(notes, "turns"))]
     return render_table(("engine", "drafts", "tok/s"), rows) + "".join(f"\n{line}\n" for line in told)
@@ -101,12 +101,8 @@ def _say_tuned(note: Note) -> str:
     measured = {_name_way(way): tok_s for way, _, tok_s, _ in note["ways"] if tok_s is not None}
     rates = ", ".join(f"{name} {tok_s:.0f} tok/s" for name, tok_s in measured.items())
     chosen = f"*{_name_way(note['chosen'])}* with {note['starts']} starts, of {note['sweep']} that all ways would take"
-    loads = f" for {_listed(note['loads'])} requests" if "loads" in note else ""
+    loads = f" for {' and '.join(map(str, note['loads']))} requests" if "loads" in note else ""
     return f"{note['engine']}: `stoker tune`{loads} chose {chosen}. It measured {rates}."
-
-
-def _listed(loads: Sequence[int]) -> str:
-    return " and ".join(map(str, loads))
 
 
 def render_sizes(notes: list[Note]) -> str:

@@ -44,6 +44,7 @@ def test_what_is_best_for_one_and_for_many_is_written_as_a_table_and_started(hom
     ways = [(one["way"], one["tried"], (one["measured"] or {}).get("tok_s"), one["predicted"]) for one in view["ways"]]
     told = {"starts": view["starts"], "sweep": view["sweep_starts"], "loads": (1, MANY)}
     home.note("tiers", "coder", chosen=view["chosen"], ways=ways, **told)
+    assert 2 * view["starts"] <= view["sweep_starts"]
     tiers = view["chosen"]["draft_tiers"]
     assert [ranges[:2] for ranges in tiers] == [[1, 8], [9, MANY]]
     assert tiers[0][2] > tiers[1][2]

@@ -23,7 +23,7 @@ HEAD, HEAVY = "eagle3", "heavy"
 DRAFT = f'draft = "{MODELS}/hf-{HEAD}"'
 # One chain alone, so that all of it can be swept beside; off is among its ways. Beside what runs, as who uses it would.
 WORDS = ("--only", HEAD, "--beside", "--content", "code", "--pp", "128", "--tg", "256", "--budget", "20m", "--yes")
-MEASURE = "10s"  # and three times as long where it is in doubt; the heavy twin gave the same within 1 % in two runs
+MEASURE = "10s"  # and up to three times as long where ways are near
 # Of 8 GB in each engine's own numbers, so that a step takes what reading them takes: the demo model alone waits for the
 # processor, and one that others use too changes from request to request by a quarter (docs/measured/gpu.md). A card holds 7.
 PARAMETERS = {"vllm": 2 * 10**9, "sglang": 4 * 10**9}
