@@ -67,14 +67,16 @@ def test_a_file_that_is_not_there_is_no_models_name(home: Home) -> None:
     assert "`stoker predict mine-8b` goes by the name alone" in said
 
 
-def keep_run(home: Home, tok_s: float, flags: tuple[str, ...] = (), requests: int = 1) -> None:
-    """Keeps a run of the service `small`, as `stoker bench` would have."""
+def keep_run(
+    home: Home, tok_s: float, flags: tuple[str, ...] = (), requests: int = 1, service: str = "small"
+) -> None:  # fmt: skip
+    """Keeps a run of a service, as `stoker bench` would have."""
     cell = BenchCell(512, 128, 0, BenchLoad("closed", requests), "prose")
     figure = BenchFigure("total_decode_tps", "repeat", (tok_s,), tok_s, None, None, None)
     subject = BenchSubject(
         None,
-        "small",
-        "small",
+        service,
+        service,
         "llamacpp",
         model_revision=read_model(DEMO).digest,
         flags=flags,
@@ -99,6 +101,21 @@ def test_a_kept_run_without_drafts_is_what_was_measured(home: Home) -> None:
     assert "31 tok/s (run 1)" in home.run(*words).stdout
     assert home.json(*words, "--measured", "20")["measured"] == {**seen, "measured_tok_s": 20.0, "run_id": None,
                                                                   "of_limit": seen["of_limit"] * 20 / 31}  # fmt: skip
+
+
+def test_a_kept_run_of_the_demo_is_what_was_measured_of_it(home: Home) -> None:
+    words = ("predict", "demo", "--bandwidth", "60")
+    assert home.json(*words)["measured"] is None
+    keep_run(home, 31.0, service="demo")
+    assert home.json(*words)["measured"]["measured_tok_s"] == 31.0
+
+
+@pytest.mark.parametrize(
+    ("said", "sort"), [("eagle3", "eagle"), ("nextn", "mtp"), ("standalone", "draft"), ("block", "block")]
+)
+def test_drafting_is_named_as_the_engines_and_tables_name_it(home: Home, said: str, sort: str) -> None:
+    words = ("predict", "Gemma4-26B-A4B", "--on", "gb10", "--quantisation", "fp8", "--speculation")
+    assert home.json(*words, said)["drafting"] == home.json(*words, sort)["drafting"] != []
 
 
 def test_drafting_and_people_are_shown(home: Home) -> None:

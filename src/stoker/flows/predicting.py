@@ -30,7 +30,7 @@ from stoker.plan.speed.memory import GIGA, MemoryOf, known_memory, memory_of
 from stoker.plan.speed.outlook import Question, predict_speed
 from stoker.plan.speed.prediction import load_fit
 from stoker.plan.speed.room import room_for, say_room
-from stoker.plan.speed.speculation import Drafting, expected_length, usual_rates
+from stoker.plan.speed.speculation import Drafting, expected_length, sort_of, usual_rates
 from stoker.plan.speed.table import predict_table
 from stoker.plan.speed.ways import load_of
 from stoker.plan.speed.work import Served
@@ -89,6 +89,7 @@ def _read_text(path: str) -> str:
 
 def predict_model(target: str, config: Config, asking: Asking) -> SpeedView:
     """Returns what is predicted for a model; raises WrongUse where nobody knows it, or what was asked contradicts itself."""
+    asking = msgspec.structs.replace(asking, method=sort_of(asking.method or ""))
     served, name, quantisation, has_files = _find_served(target, config, asking)
     draft, draft_name = _find_draft(target, config, asking, served.engine)
     stored = _say_guess(draft, draft_name)
@@ -124,10 +125,13 @@ def _ways(served: Served, asking: Asking, draft: Served | None) -> tuple[WayView
 
 def _measured(target: str, config: Config, asking: Asking) -> tuple[float | None, int | None]:
     """Returns the rate without drafts: what the person says, else what was measured of a service here, with its run."""
-    is_ours = target in config.services and asking.box == THIS and config.services[target].model
-    if asking.measured_tok_s is not None or not is_ours:
+    is_service = target == DEMO or target in config.services
+    if asking.measured_tok_s is not None or asking.box != THIS or not is_service:
         return asking.measured_tok_s, None
-    revision = read_model(Path(config.services[target].model)).digest
+    model = find_wish(target, config).model
+    if not model:
+        return None, None
+    revision = read_model(Path(model)).digest
     return find_plain_rate(find_paths().bench_database, target, revision, asking.requests) or (None, None)
 
 
@@ -172,7 +176,7 @@ def _find_draft(target: str, config: Config, asking: Asking, engine: str) -> tup
 def _check_no_head(draft: str, config: Config) -> None:
     kind = head_kind(read_model(Path(find_wish(draft, config).model)))
     if kind != "draft":
-        raise WrongUse(f"{draft} is a head, and no model of its own", next_step=f"say `--speculation {kind.rstrip('3')}`")
+        raise WrongUse(f"{draft} is a head, and no model of its own", next_step=f"say `--speculation {kind}`")
 
 
 def _say_guess(draft: Served | None, name: str) -> str:

@@ -26,7 +26,7 @@ Example:
 """
 
 
-METHODS = ("mtp", "eagle", "draft", "block", "ngram")
+METHODS = ("mtp", "nextn", "eagle", "eagle3", "draft", "standalone", "block", "ngram")
 
 
 @click.command(help=HELP, short_help="Predict how fast a model runs.")

@@ -20,8 +20,8 @@ from stoker.records import Record
 # up to its fourth and nearly all after that; the lengths of another's sweep mean about 10 %.
 FALL = 0.96
 # What methods are called, and what sort they are: the first word that is found counts.
-SORTS = {"ngram": "ngram", "lookup": "ngram", "flash": "block", "dspark": "block", "mtp": "mtp", "nextn": "mtp",
-         "eagle": "eagle", "medusa": "eagle", "draft": "draft", "standalone": "draft"}  # fmt: skip
+SORTS = {"ngram": "ngram", "lookup": "ngram", "block": "block", "flash": "block", "dspark": "block", "mtp": "mtp",
+         "nextn": "mtp", "eagle": "eagle", "medusa": "eagle", "draft": "draft", "standalone": "draft"}  # fmt: skip
 # Of every draft, when nothing is known of it: how often its first token is right. `calibrate.py` fits them.
 USUAL_FIRST_RATE = {"mtp": 0.8, "eagle": 0.75, "block": 0.85, "draft": 0.75, "ngram": 0.35}
 USUAL_DRAFT_TOKENS = {"mtp": 3, "eagle": 3, "block": 15, "draft": 4, "ngram": 8}
