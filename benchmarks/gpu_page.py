@@ -121,13 +121,13 @@ def _name_way(way: Note) -> str:
     return Way(**{name: value for name, value in way.items() if name in Way.__struct_fields__}).name
 
 
-HOW = {"door": "in turns", "beside": "both at once"}
+HOW = {"door": "in turns", "beside": "both at once", "alone": "in turns"}
 
 
 def render_door(notes: list[Note]) -> str:
     """Returns what the gateway leaves of an engine's rate: the middle of each side's repeats, and their span."""
     rows = []
-    every = [*pick(notes, "door"), *pick(notes, "beside")]
+    every = [note for what in HOW for note in pick(notes, what)]
     for engine, how in sorted({(note["engine"], note["what"]) for note in every}):
         turns = [note for note in every if (note["engine"], note["what"]) == (engine, how)]
         for side in ("through", "direct"):
@@ -137,7 +137,7 @@ def render_door(notes: list[Note]) -> str:
             cost = f"{statistics.median(costs):.1f}" if costs else "-"
             rows.append(
                 [engine, str(own[0]["streams"]), f"{side}, {HOW[how]}", str(len(rates)), f"{statistics.median(rates):,.0f}",
-                 f"{min(rates):,.0f} to {max(rates):,.0f}", f"{1e3 * statistics.median(_values(own, 'ttft_s')):.0f}",
+                 f"{min(rates):,.0f} to {max(rates):,.0f}", f"{1e3 * statistics.median(_values(own, 'ttft_s')):.1f}",
                  _middle_and_p99(own, "itl_chunk_s"), _middle_and_p99(own, "itl_token_s"), cost]
             )  # fmt: skip
     head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "between chunks ms, p99",

@@ -24,9 +24,18 @@ def test_two_sides_of_a_gateway_are_told_with_their_p99_and_what_a_stream_kept(t
     notes = [beside("through", 0.004), beside("direct", 0.005), kept]
     (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")
-    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200 | 10.0, 10.0 | 4.0, " in page
-    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200 | 10.0, 10.0 | 5.0, " in page
+    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0, 10.0 | 4.0, " in page
+    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0, 10.0 | 5.0, " in page
     assert "through the gateway had 99.6 % (98.1 to 101.2 %) of the decode rate of one beside it" in page
+
+
+def test_one_request_at_a_time_is_told_apart_from_many(tmp_path: Path) -> None:
+    alone = [{**beside(side, 0.004), "what": "alone", "streams": 1} for side in ("through", "direct")]
+    notes = [beside("through", 0.004), beside("direct", 0.005), *alone]
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert "| vllm | 1 | direct, in turns | 2 |" in page
+    assert "| vllm | 2 | direct, both at once | 2 |" in page
 
 
 def test_a_way_is_told_once_and_turns_each_by_themselves(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The gateway in front of an engine at a GPU's speed: in turns with the engine asked past it, and both at once.
+"""The gateway in front of an engine at a GPU's speed: in turns with the engine asked past it, both at once, and one alone.
 
 One engine's rate differs from turn to turn by more than 2 %. Streams that run beside each other share one batch, so
 what they differ by is the gateway's; both sides begin each repeat together.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -24,6 +25,7 @@ from stoker.tune.ratios import interval
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
 STREAMS, NEW_TOKENS, RUNS = 256, 512, 2
 HALF, LONG_TOKENS, PAIRS, WAIT_S = STREAMS // 2, 1536, 6, 300.0
+ALONE_TOKENS, ALONE_RUNS, ADDED_S = 128, 20, 0.005  # a tenth of a token's time at 20 tok/s, which a large model has
 ORDER = ("through", "direct", "direct", "through", "through", "direct")  # what drifts meets both alike
 pytestmark = [
     pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
@@ -38,6 +40,11 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     table = engine.table("crowd").replace("parallel = 8", f"parallel = {STREAMS}")
     with kept(GpuHome(tmp_path_factory.mktemp("door"), engine, table)) as home:
         yield home
+
+
+def sides_of(home: GpuHome) -> dict[str, Target]:
+    """Returns how the service is asked through the gateway and past it."""
+    return {"through": home.target("crowd"), "direct": home.target_past_the_gateway("crowd")}
 
 
 def processor_s(home: GpuHome) -> float:
@@ -90,8 +97,7 @@ def stream_in_step(target: Target, barrier: Barrier) -> dict[str, list[float]]:
 
 def side_by_side(home: GpuHome) -> dict[str, dict[str, list[float]]]:
     """Returns the figures of streams through the gateway, and of as many past it at the same time."""
-    context = get_context("fork")
-    sides = {"through": home.target("crowd"), "direct": home.target_past_the_gateway("crowd")}
+    context, sides = get_context("fork"), sides_of(home)
     with context.Manager() as manager, ProcessPoolExecutor(2, context) as pool:  # a process each, as two clients would be
         barrier = manager.Barrier(2)
         asked = {side: pool.submit(stream_in_step, target, barrier) for side, target in sides.items()}
@@ -109,12 +115,22 @@ def test_streams_through_the_gateway_keep_up_with_those_beside_them(home: GpuHom
     assert middle > math.log(0.98)
 
 
+def test_a_request_alone_has_its_first_token_as_soon_through_the_gateway(home: GpuHome) -> None:
+    home.bring_up("crowd")
+    sides, first_s = sides_of(home), defaultdict[str, list[float]](list)
+    for side in ORDER:
+        found = figures(stream(sides[side], 1, ALONE_TOKENS, ALONE_RUNS))
+        home.note("alone", "crowd", streams=1, new_tokens=ALONE_TOKENS, side=side, figures=found)
+        first_s[side] += found["ttft_s"]
+    assert statistics.median(first_s["through"]) - statistics.median(first_s["direct"]) < ADDED_S
+
+
 def test_the_rate_of_many_streams_is_that_of_the_engine_alone(home: GpuHome) -> None:
     home.bring_up("crowd")
-    rates: dict[str, list[float]] = {"through": [], "direct": []}
-    measure(home, home.target("crowd"), runs=1)
+    sides, rates = sides_of(home), defaultdict[str, list[float]](list)
+    measure(home, sides["through"], runs=1)
     for side in ORDER:
-        found, cost_ms = measure(home, home.target("crowd") if side == "through" else home.target_past_the_gateway("crowd"))
+        found, cost_ms = measure(home, sides[side])
         home.note("door", "crowd", streams=STREAMS, new_tokens=NEW_TOKENS, side=side, cpu_ms_1000=cost_ms, figures=found)
         rates[side] += found["total_decode_tps"]
     # What is lost beyond 2 % has to be within what the engine itself differs by.
