@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from model import FeedForward, Llama, Norm, Packed, exact, linear, rotary_tables, rotate
 from safetensors.torch import load_file, save_file
-from shape import Shape, hf_config
+from shape import Shape, generation_config, hf_config
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -214,7 +214,7 @@ HEADS: dict[str, type[Eagle] | type[Eagle3]] = {"eagle": Eagle, "eagle3": Eagle3
 
 
 def save_head(head: Head, folder: Path) -> None:
-    """Writes config.json and model.safetensors; embeddings and output matrix are the target's, and in neither."""
+    """Writes its two configurations and model.safetensors; embeddings and output matrix are the target's, and in neither."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: exact(value) for name, value in head.state_dict().items()}
     if isinstance(head, Eagle):  # SGLang's has a bias, which it would draw at random; vLLM has none and passes over it
@@ -222,6 +222,8 @@ def save_head(head: Head, folder: Path) -> None:
     save_file(weights, str(folder / "model.safetensors"), metadata={"format": "pt"})
     config = {**hf_config(head.shape), **head.config, "num_hidden_layers": 1, "draft_vocab_size": head.shape.vocabulary}
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    # SGLang asks for one, and where there is none its log says that it failed to load it, and to look for it at a hub.
+    (folder / "generation_config.json").write_text(json.dumps(generation_config(), indent=2) + "\n")
 
 
 def load_head(role: str, folder: Path, shape: Shape) -> Head:

@@ -45,8 +45,8 @@ SEEN = """## Seen
 | transformers 5.23.0 | on a processor, in float32: the greedy tokens measured above | these |
 | vLLM 0.32.0 | on a processor, 2026-11-20, with the options above: chat, tool calls, thinking | these |
 | SGLang 0.5.16 | on an H200, 2026-11-20, with the options above: chat, a tool call, thinking | former |
-| SGLang 0.5.16 | on an H100, 2026-11-23, in float16: n-grams, the draft model, the EAGLE-3 head | these |
-| vLLM 0.26.0 | on an H100, 2026-11-23, in float32: plain, n-grams | these |
+| SGLang 0.5.16 | on an H100 and an H200, 2026-11-26, in float16: n-grams, draft model, both heads, trees | these |
+| vLLM 0.26.0 | on an H100 and an H200, 2026-11-26, in float32: n-grams, draft model, both heads, tool calls | these |
 
 SGLang was seen with the former weights of the same shape and template; their tokenizer was another of the same size.
 """
@@ -70,9 +70,10 @@ are the target's. How often a guess is the target's likeliest token on held-out 
 MTP_TEXT = """\
 There is no head for multi-token prediction (MTP): neither engine loads one for this architecture. vLLM takes MTP
 layers by the model's type, and answers a Llama's with `NotImplementedError: Unsupported speculative method: 'mtp'`
-(0.32.0, on a processor; 0.26.0 has the same list by its source). SGLang 0.5.16 has `NEXTN` as another name of EAGLE,
-and takes its layers from the model's own files for architectures with a NextN class, of which Llama is none (by its
-source). `stoker plan` refuses `speculation = "mtp"` for a model whose files hold no such layers.
+(0.26.0 on an H200, 0.32.0 on a processor). SGLang 0.5.16 has `NEXTN` as another name of EAGLE, and a class for such
+layers for some architectures, of which Llama is none: it takes the whole model for its own draft, and ends on an H200
+with `AttributeError: 'VocabParallelEmbedding' object has no attribute 'weight'`. `stoker plan` refuses
+`speculation = "mtp"` for a model whose files hold no such layers.
 """
 MAKE = """## Make it again
 

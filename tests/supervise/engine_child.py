@@ -18,6 +18,21 @@ def start_sleeper(**how: object) -> None:
     child.stdout.readline()
 
 
+def wait_for_worker() -> None:
+    """Starts a worker that tells of a signal, and when told to end itself lets the worker end by closing its input."""
+    code = "import signal, sys; signal.signal(15, lambda *_: print('worker was signalled', flush=True))"
+    waits = "print('up', flush=True); sys.stdin.read(); print('worker ended', flush=True)"
+    words = (sys.executable, "-c", f"{code}; {waits}")
+    worker = subprocess.Popen(words, stdin=subprocess.PIPE)
+
+    def end(number: int, frame: object) -> None:
+        worker.communicate()
+        print("server ended", flush=True)
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+
+
 def storm() -> None:
     """Forks for ever: each process makes children that make children, up to a limit that spares the machine."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -68,6 +83,8 @@ for word in sys.argv[1:]:
             sys.exit(int(code))
         case ("signal", _, number):
             os.kill(os.getpid(), int(number))
+        case ("worker", _, ""):
+            wait_for_worker()
         case ("storm", _, ""):
             storm()
         case ("relay", _, ""):

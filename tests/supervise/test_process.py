@@ -172,6 +172,22 @@ def test_one_that_obeys_sigterm_is_not_killed(engines: Engines) -> None:
     assert asyncio.run(engines.started[0].wait()) == "killed by SIGTERM"
 
 
+def test_a_worker_is_left_to_its_server_which_ends_it_itself(engines: Engines) -> None:
+    start_and_see(engines, "worker")
+    engines.await_word("up")
+    assert asyncio.run(stop_group(engines.group(engines.started[0]), LONG_GRACE_S, KILL_LIMIT_S)) == []
+    assert engines.log.read_text().splitlines()[2:] == ["worker ended", "server ended"]
+    assert asyncio.run(engines.started[0].wait()) == "exit code 0"
+
+
+def test_a_worker_whose_server_does_nothing_is_told_itself_before_it_is_killed(engines: Engines) -> None:
+    seen = start_and_see(engines, "worker", "ignore-term")
+    engines.await_word("up")
+    assert asyncio.run(stop_group(engines.group(engines.started[0]), 10 * GRACE_S, KILL_LIMIT_S)) == []
+    assert engines.log.read_text().splitlines()[2:] == ["worker was signalled"]
+    assert [pid for pid in (seen.pid, *seen.children) if read_start_ticks(pid) is not None] == []
+
+
 @pytest.mark.parametrize("kind", ["storm", "relay"])
 def test_a_storm_of_forks_leaves_nothing(engines: Engines, kind: str) -> None:
     engine = engines.start(kind)

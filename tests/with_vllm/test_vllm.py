@@ -134,6 +134,9 @@ def test_down_leaves_no_process_and_no_shared_memory(vllm: VllmHome, ready: Serv
     assert (stopped["state"], stopped["memory_bytes"]) == ("STOPPED", None)
     assert family(leader_of(ready)) == set()
     assert not [file for file in segments if file.exists()]
+    told = vllm.json("diagnose", "small")
+    assert (told["ready"], told["stopped"]) == (True, True)
+    assert "EngineDeadError" not in vllm.run("logs", "small").stdout  # the server ended it itself
 
 
 def test_a_switch_to_llama_cpp_and_back_leaves_one_engine_at_a_time_and_timelines(

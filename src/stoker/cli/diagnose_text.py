@@ -29,6 +29,7 @@ def _head(told: Diagnosis) -> str:
     whose = " ".join(part for part in (told.engine, told.version) if part) or "an engine that is not known"
     start = f", the last of {told.starts} starts" if told.starts > 1 else ""
     ready = "it said that it is ready" if told.ready else "it never said that it is ready"
+    ready += ", and was told to stop" if told.stopped else ""
     lines = "line" if told.lines == 1 else "lines"
     return click.style(f"{told.source}: {whose}{start}; {told.lines:,} {lines}; {ready}", bold=True)
 

@@ -22,6 +22,7 @@ class Start:
     def __init__(self, begins: int) -> None:
         self.begins = begins
         self.ready_line: int | None = None
+        self.stop_line: int | None = None  # on which it said that it was told to stop, once it was ready
         self.version: str | None = None
         self.rules: dict[str, list[Hit]] = {}
         self.times: Counter[str] = Counter()
@@ -45,7 +46,9 @@ class Start:
         elif kind == "clue":
             self.clues.setdefault(name, hit)
         elif kind == "ready":
-            self.ready_line = hit.line
+            self.ready_line, self.stop_line = hit.line, None
+        elif kind == "stop" and self.ready_line is not None:
+            self.stop_line = self.stop_line or hit.line
         elif kind == "start":
             self.version = self.version or hit.found.groupdict().get("version")
         self.spoke[name] += {"start": 10, "stage": 10, "speaker": 1}.get(kind, 0)
@@ -60,10 +63,13 @@ class Start:
 
 
 class Heard:
-    """All starts of one log, of which the last two are kept; `provoked`: the rules that our own probes bring about."""
+    """All starts of one log, of which the last two are kept.
 
-    def __init__(self, provoked: frozenset[str]) -> None:
-        self._provoked = provoked
+    `provoked`: the rules that our own probes bring about; `following`: those that only tell that an engine ended.
+    """
+
+    def __init__(self, provoked: frozenset[str], following: frozenset[str]) -> None:
+        self._provoked, self._following = provoked, following
         self.starts = 0
         self.last = Start(1)
         self.before: Start | None = None
@@ -76,15 +82,14 @@ class Heard:
         for hit in hits:
             if hit.sign.kind in MARKS:
                 self._take_mark(hit)
-            elif self._aside is not None and self._may_be_provoked(hit):
+            elif self.last.stop_line is not None and _is_fault(hit, self._following):
+                continue  # what ends at somebody's word says so in words of faults
+            elif self._aside is not None and _is_fault(hit, self._provoked):
                 self._aside.append(hit)
                 continue
             elif hit.sign.kind == "start" and not self._is_marked:
                 self._begin(hit)
             self.last.add(hit)
-
-    def _may_be_provoked(self, hit: Hit) -> bool:
-        return hit.sign.kind == "fault" or (hit.sign.kind == "rule" and hit.sign.name in self._provoked)
 
     def _take_mark(self, hit: Hit) -> None:
         """What probes provoked is dropped once the engine is known to have outlived it; else it counts like the rest."""
@@ -126,3 +131,8 @@ class Heard:
         if has_ended or self.last.has_fault() or self.before is None or self.last.ready_line is not None:
             return self.last
         return self.before
+
+
+def _is_fault(hit: Hit, rules: frozenset[str]) -> bool:
+    """Tells whether a line looks like a fault that no rule knows, or one that these rules do."""
+    return hit.sign.kind == "fault" or (hit.sign.kind == "rule" and hit.sign.name in rules)

@@ -18,6 +18,12 @@ SPEAKERS = {
     "sglang": r"\bsglang\b|sgl_kernel\b",
     "llamacpp": r"\b(?:llama_(?:model|server|context|kv)|ggml_|gguf_|xllamacpp)|stoker-embedded|llama\.cpp|llama-server",
 }
+# What one says that was told to stop: by a person, a unit or Stoker. What goes wrong from there on ends nothing.
+STOPS = {
+    "vllm": r"\[shutdown\] (?:EngineCore: trigger received|API server: shutdown trig)|Received signal 15, shutting down",
+    "sglang": r"SIGTERM received\. signum",
+    "llamacpp": r"cleaning up before exit",
+}
 # How a fault looks that no rule knows, the most telling first; only for `unknown`.
 FAULTS = (
     r"(?:^|[\s.\]|])\w*(?:Error|Exception)(?:: |$)",
@@ -49,6 +55,7 @@ def engine_signs() -> tuple[Sign, ...]:
     for name in names():
         form = find(name).log_form
         found += [make_sign("start", name, form.starts), make_sign("ready", name, form.ready)]
+        found.append(make_sign("stop", name, STOPS[name]))
         found += [make_sign("stage", name, pattern) for pattern in dict.fromkeys(sign.pattern for sign in form.signs)]
         found.append(make_sign("speaker", name, SPEAKERS[name]))
     return tuple(found)

@@ -148,7 +148,9 @@ def _read_box(file: str) -> Facts | None:
 def diagnose_source(source: Source, name: str, known: Known) -> Diagnosis:
     """Returns what a log says, read to its end."""
     rules = load_rules()
-    heard, ending, lines = Heard(frozenset(rule.id for rule in rules if rule.is_provoked)), Ending(), 0
+    provoked = frozenset(rule.id for rule in rules if rule.is_provoked)
+    following = frozenset(rule.id for rule in rules if rule.is_consequence)
+    heard, ending, lines = Heard(provoked, following), Ending(), 0
     scanner = Scanner(all_signs(rules))
     for block in read_blocks(source):
         heard.add(scanner.scan(block))
@@ -179,6 +181,7 @@ def _judge(heard: Heard, ending: Ending, lines: int, name: str, known: Known, ru
         lines=lines,
         starts=heard.starts,
         ready=start.ready_line is not None,
+        stopped=start.stop_line is not None,
         facts={fact: str(value) for fact, value in facts.items() if not fact.startswith(("--", "$"))},
     )
 

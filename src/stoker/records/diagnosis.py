@@ -75,7 +75,8 @@ class Diagnosis(Record, frozen=True):
     ends without a word that the engine is ready, or the engine is known to have failed; `unknown` then has its last lines.
 
     `facts` is what the scopes of the rules were held against, and `starts` counts the starts in the log: the last
-    one is told of. `ready` is whether it said that it is ready.
+    one is told of. `ready` is whether it said that it is ready, `stopped` whether it then said that it was told to
+    stop.
     """
 
     source: str
@@ -90,3 +91,4 @@ class Diagnosis(Record, frozen=True):
     ready: bool
     facts: dict[str, str]
     breaks_off: bool = False
+    stopped: bool = False

@@ -188,6 +188,7 @@ def read_group_memory(group: Group) -> int | None:
 async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
     """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that.
 
+    SIGTERM is for the first process alone as long as that one lives, until half of the grace is over, and then for all.
     Without any grace it is stopped where it stands first: an engine that eats memory takes up to a gigabyte more in the time
     that a busy machine needs to find all of its processes.
     """
@@ -199,13 +200,26 @@ async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[
         signal_all(found, signal.SIGSTOP, group.holds)
     segments = read_segments(found)
     if grace_s > 0:
-        signal_all(group.pids(), signal.SIGTERM, group.holds)
-        await _await_gone(group, grace_s, kill=False)
+        await _ask_to_end(group, grace_s)
     _signal_leaders_group(group, signal.SIGKILL)  # even if none was seen: one that forks and ends at once can hide
     if not await _await_gone(group, kill_limit_s, kill=True):
         return group.pids()
     remove_segments(segments)
     return []
+
+
+async def _ask_to_end(group: Group, grace_s: float) -> None:
+    """An engine's server ends its workers itself, and takes one for crashed that ends before it was told.
+
+    SGLang 0.5.16 then waits 5 s to look at it, and vLLM 0.26.0 says that its engine encountered an issue.
+    """
+    end = time.monotonic() + grace_s
+    if group.session in group.pids():
+        signal_all([group.session], signal.SIGTERM, group.holds)
+        while group.session in group.pids() and time.monotonic() < end - grace_s / 2:
+            await asyncio.sleep(POLL_S)
+    signal_all(group.pids(), signal.SIGTERM, group.holds)
+    await _await_gone(group, end - time.monotonic(), kill=False)
 
 
 async def _await_gone(group: Group, limit_s: float, kill: bool) -> bool:

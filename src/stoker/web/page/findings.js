@@ -15,7 +15,7 @@ function finding(one, offer) {
 }
 
 function draw(found, offer) {
-  const about = h("p", { class: "dim" }, `${found.lines.toLocaleString("en")} lines, ${found.starts} starts; ${found.ready ? "it said that it is ready" : "it never said that it is ready"}`);
+  const about = h("p", { class: "dim" }, `${found.lines.toLocaleString("en")} lines, ${found.starts} starts; ${found.ready ? "it said that it is ready" : "it never said that it is ready"}${found.stopped ? ", and was told to stop" : ""}`);
   // The first is the cause of those after it: only that is mended.
   if (found.findings.length) return [about, ...found.findings.map((one, at) => finding(one, at === 0 && offer))];
   if (!found.unknown.length) return [about, h("p", {}, "Nothing that is known to be a fault is in its log.")];
