@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gateway.document import write_part
-from stoker.records import Way
+from stoker.records import GIB, Way
 
 Note = dict[str, Any]
 Table = list[list[str]]
@@ -87,7 +87,9 @@ def render_sweep(notes: list[Note]) -> str:
 
 def _say_turns(note: Note) -> str:
     """Says what the choice had of the best's rate, and how far that varies from prompt to prompt."""
-    ratios = [one / other for one, other in note["tok_s"] if one and other] or [1.0]
+    ratios = [one / other for one, other in note["tok_s"] if one and other]
+    if not ratios:
+        return f"{note['engine']}: the choice, *{note['chosen']}*, was the sweep's best."
     logs = [math.log(one) for one in ratios]
     varies = f", in {len(logs)} rounds; from one to the next it varies by {statistics.stdev(logs):.0%}" if logs[1:] else ""
     return (
@@ -138,10 +140,10 @@ def render_door(notes: list[Note]) -> str:
             rows.append(
                 [engine, str(own[0]["streams"]), f"{side}, {HOW[how]}", str(len(rates)), f"{statistics.median(rates):,.0f}",
                  f"{min(rates):,.0f} to {max(rates):,.0f}", f"{1e3 * statistics.median(_values(own, 'ttft_s')):.1f}",
-                 _middle_and_p99(own, "itl_chunk_s"), _middle_and_p99(own, "itl_token_s"), cost]
+                 *_chunk_gaps(own), f"{1e3 * statistics.median(_values(own, 'itl_token_s')):.1f}", cost]
             )  # fmt: skip
-    head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "between chunks ms, p99",
-            "between tokens ms, p99", "gateway's CPU ms for 1000 chunks")  # fmt: skip
+    head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "mean gap of a stream's writes ms",
+            "gap of chunks, p99 ms", "a token, ms", "gateway's CPU ms for 1000 chunks")  # fmt: skip
     return render_table(head, rows) + "".join(f"\n{_say_kept(note)}\n" for note in pick(notes, "kept"))
 
 
@@ -154,10 +156,11 @@ def _say_kept(note: Note) -> str:
     )
 
 
-def _middle_and_p99(notes: list[Note], name: str) -> str:
-    """Returns the middle of all requests' times, and what 99 of 100 stay below."""
-    values = [1e3 * value for value in _values(notes, name)]
-    return f"{statistics.median(values):.1f}, {statistics.quantiles(values, n=100)[-1]:.1f}"
+def _chunk_gaps(notes: list[Note]) -> tuple[str, str]:
+    """Returns the middle of the streams' mean gaps, and the middle of what 99 of 100 chunks of a repeat came within."""
+    p99_s = [value for note in notes for value in note["figures"].get("chunk_gap_p99_s", ())]
+    mean = f"{1e3 * statistics.median(_values(notes, 'itl_chunk_s')):.1f}"
+    return mean, f"{1e3 * statistics.median(p99_s):.1f}" if p99_s else "-"
 
 
 def _values(notes: list[Note], name: str) -> list[float]:
@@ -173,11 +176,7 @@ def render_loads(notes: list[Note]) -> str:
 
 def render_rest(notes: list[Note]) -> str:
     """Returns what kills, full cards and bad input led to."""
-    lines = [
-        f"- {note['engine']}, `kill -9` under a stream: the card's memory was back after {note['card_back_s']} s, and the"
-        f" service waited {note['settled_s']} s before its next start."
-        for note in pick(notes, "memory back")
-    ]
+    lines = [_say_memory_back(note) for note in pick(notes, "memory back")]
     lines += [
         f"- {note['engine']}, the server killed while no daemon was there: {note['processes']} processes of it lived on, and"
         " were ended before the next start."
@@ -189,6 +188,17 @@ def render_rest(notes: list[Note]) -> str:
     ]
     lines += [_say_bad_input(note) for note in pick(notes, "bad input")]
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def _say_memory_back(note: Note) -> str:
+    """Says when what a killed engine held was back, and when the service went on."""
+    host_s = note["host_back_s"]
+    host = "could not be told apart from what others used" if host_s is None else f"was back after {host_s:.2f} s"
+    return (
+        f"- {note['engine']}, `kill -9` under a stream: all of the {note['held_bytes'] / GIB:.1f} GiB on the card were back"
+        f" after {note['card_back_s']:.2f} s, the host's memory {host}; the service took both for back after"
+        f" {note['settled_s']:.2f} s, and its next start began after {note['next_start_s']:.2f} s."
+    )
 
 
 def _say_bad_input(note: Note) -> str:

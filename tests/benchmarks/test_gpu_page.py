@@ -14,7 +14,7 @@ def beside(side: str, token_s: float) -> dict[str, object]:
     """Returns a note of two repeats of two streams."""
     figures = {
         "total_decode_tps": [900.0, 1100.0], "ttft_s": [0.1, 0.1, 0.3, 0.3], "itl_chunk_s": [0.01] * 4,
-        "itl_token_s": [token_s] * 3 + [2 * token_s],
+        "itl_token_s": [token_s] * 3 + [2 * token_s], "chunk_gap_p99_s": [0.02, 0.04],
     }  # fmt: skip
     return {**ENGINE, "what": "beside", "streams": 2, "side": side, "figures": figures}
 
@@ -24,8 +24,8 @@ def test_two_sides_of_a_gateway_are_told_with_their_p99_and_what_a_stream_kept(t
     notes = [beside("through", 0.004), beside("direct", 0.005), kept]
     (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")
-    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0, 10.0 | 4.0, " in page
-    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0, 10.0 | 5.0, " in page
+    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 4.0 | - |" in page
+    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 5.0 | - |" in page
     assert "through the gateway had 99.6 % (98.1 to 101.2 %) of the decode rate of one beside it" in page
 
 
@@ -84,3 +84,22 @@ def test_a_table_for_two_loads_is_told_with_the_loads_and_what_it_was_better_tha
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")
     assert "`stoker tune` for 1 and 64 requests chose *eagle3 6 up to 8, 3 up to 64* with 2 starts, of 8 that" in page
     assert "It measured eagle3 6 1100 tok/s, eagle3 6 up to 8, 3 up to 64 1300 tok/s." in page
+
+
+def test_what_a_kill_left_behind_is_told_with_what_came_when(tmp_path: Path) -> None:
+    back = {
+        **ENGINE, "what": "memory back", "held_bytes": 70 * 2**30, "card_back_s": 0.25, "settled_s": 0.4, "host_back_s": None,
+        "next_start_s": 1.5,
+    }  # fmt: skip
+    (tmp_path / "results.jsonl").write_text(f"{json.dumps(back)}\n")
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert "all of the 70.0 GiB on the card were back after 0.25 s, the host's memory could not be told apart" in page
+    assert "took both for back after 0.40 s, and its next start began after 1.50 s." in page
+
+
+def test_a_choice_that_was_the_best_was_measured_against_nothing(tmp_path: Path) -> None:
+    turns = {**ENGINE, "what": "turns", "chosen": "eagle3 5", "best": "eagle3 5", "tok_s": []}
+    (tmp_path / "results.jsonl").write_text(f"{json.dumps(turns)}\n")
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert "vllm: the choice, *eagle3 5*, was the sweep's best." in page
+    assert "%" not in page.split("### Lengths of a chain")[1]

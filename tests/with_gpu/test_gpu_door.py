@@ -11,6 +11,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from multiprocessing import get_context
 from threading import Barrier
 
@@ -19,7 +20,7 @@ import pytest
 
 from bench_seen import run_bench
 from gpu_home import SGLANG, VLLM, Engine, GpuHome, kept
-from stoker.records import BenchLoad, BenchRun, Target
+from stoker.records import BenchLoad, BenchRepeat, BenchRun, Target
 from stoker.tune.ratios import interval
 
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
@@ -70,7 +71,16 @@ def measure(home: GpuHome, target: Target, runs: int = RUNS) -> tuple[dict[str, 
 def figures(run: BenchRun) -> dict[str, list[float]]:
     [cell] = run.cells
     assert cell.failed == 0, cell.errors
-    return {one.name: list(one.values) for one in cell.figures}
+    return {one.name: list(one.values) for one in cell.figures} | {"chunk_gap_p99_s": list(map(gap_p99_s, cell.repeats))}
+
+
+def gap_p99_s(repeat: BenchRepeat) -> float:
+    """Returns within which time 99 of 100 chunks follow the one before; those that one read brings follow at once."""
+    gaps_s: list[float] = []
+    for one in repeat.requests:
+        gaps_s += [now.at_s - before.at_s for before, now in pairwise(one.writes)]
+        gaps_s += [0.0] * (one.chunks - len(one.writes))
+    return statistics.quantiles(gaps_s, n=100)[-1]
 
 
 def middles(rates: list[float]) -> list[float]:

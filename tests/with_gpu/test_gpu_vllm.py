@@ -83,8 +83,10 @@ def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_st
     home.kill_daemon()
     os.kill(leader, signal.SIGKILL)
     wait_for("the server's end", lambda: leader not in family(leader))
-    home.note("orphan", "plain", processes=len(family(leader)))
+    left = family(leader)
     again = home.bring_up("plain")
+    home.note("orphan", "plain", processes=len(left))
+    assert left  # else there was nothing to be found
     assert again.pid != leader
     assert family(leader) == set()
 
