@@ -68,11 +68,16 @@ def hangs(body: dict[str, Any], send: Send, over: threading.Event) -> None:
 
 
 class Server:
-    """Answers streamed chats of `tokens` new ones by the plays, then well; smaller ones, which only look, always well."""
+    """Answers streamed chats of `tokens` new ones by the plays, then well; smaller ones, which only look, always well.
+
+    `whole` answers what is no stream, and `pages` are what else it shows, by path.
+    """
 
     def __init__(self, plays: Sequence[Play], tokens: int, always: Play) -> None:
         self.plays, self.tokens, self.always = list(plays), tokens, always
         self.bodies: list[dict[str, Any]] = []
+        self.whole: Play = well
+        self.pages: dict[str, Callable[[], bytes]] = {}
         self.lock, self.over = threading.Lock(), threading.Event()
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.socket.settimeout(0.02)
@@ -95,14 +100,15 @@ class Server:
             while (request := self.read(connection)) is not None:
                 path, body = request
                 if not path.endswith("/chat/completions"):
-                    connection.sendall(reply(404, {}))
+                    connection.sendall(self.pages.get(path, lambda: reply(404, {}))())
                     continue
                 self.choose(body)(body, connection.sendall, self.over)
 
     def choose(self, body: dict[str, Any]) -> Play:
         """Returns how to answer this request."""
         if not body.get("stream") or body["max_tokens"] != self.tokens:
-            return well if self.always is not REFUSES_ALL else REFUSES_ALL
+            usual = well if body.get("stream") else self.whole
+            return usual if self.always is not REFUSES_ALL else REFUSES_ALL
         with self.lock:
             self.bodies.append(body)
             return self.plays.pop(0) if self.plays else self.always

@@ -88,8 +88,8 @@ def test_a_table_for_two_loads_is_told_with_the_loads_and_what_it_was_better_tha
 
 def test_what_a_kill_left_behind_is_told_with_what_came_when(tmp_path: Path) -> None:
     back = {
-        **ENGINE, "what": "memory back", "held_bytes": 70 * 2**30, "card_back_s": 0.25, "settled_s": 0.4, "host_back_s": None,
-        "next_start_s": 1.5,
+        **ENGINE, "what": "memory back", "held_bytes": 70 * 2**30, "host_back_s": None,
+        "card_back_s": 0.25, "settled_s": 0.4, "next_start_s": 1.5,
     }  # fmt: skip
     (tmp_path / "results.jsonl").write_text(f"{json.dumps(back)}\n")
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")

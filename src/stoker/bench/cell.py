@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from stoker.bench.arrivals import TraceLine, due_times_s
+from stoker.bench.asked_again import with_places
 from stoker.bench.composing import Composer, Order, repeat_name
 from stoker.bench.counter_watch import CounterWatch
 from stoker.bench.doubts import doubts_of
+from stoker.bench.exchange import Job
 from stoker.bench.figures import answered, figures_of, itl_token_s
 from stoker.bench.intervals import LEAST_VALUES, is_as_narrow_as, median_of
 from stoker.bench.machine import join_seen
@@ -71,12 +73,18 @@ class _Measuring:
         self._cut: Repeated | None = None
         self._beside: Beside | None = None
         self._failed_in_a_row = 0
+        self._asked: Sequence[Job] = ()  # what was asked last, and counts
 
     def run(self) -> CellResult:
         warmups = self._warm_up()
         if self._bench.is_stopped():
             return self._result(warmups, "interrupted")
-        return self._result(warmups, self._soak() if self._settings.soak_s is not None else self._repeat())
+        result = self._result(warmups, self._soak() if self._settings.soak_s is not None else self._repeat())
+        if not self._asked or result.ended in ("interrupted", "failed") or self._cell.turns > 1:
+            return result
+        rules = Rules(self._settings.silence_s, self._cell.load.concurrency, None, self._bench.is_stopped)
+        places = with_places(result.speculation, self._bench, self._asked, rules)
+        return msgspec.structs.replace(result, speculation=places)
 
     # Warming up.
 
@@ -184,6 +192,7 @@ class _Measuring:
         most = 1 if is_warmup and self._cell.load.arrivals != "closed" else self._cell.load.concurrency
         follow = composer.follow if self._cell.turns > 1 else None
         rules = Rules(self._settings.silence_s, most, None, self._bench.is_stopped)
+        self._asked = () if is_warmup else jobs
         how = warm_up if is_warmup else measure
         return how(self._bench, jobs, min(self._opened(), len(jobs)), rules, follow)
 

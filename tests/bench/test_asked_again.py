@@ -1,0 +1,117 @@
+"""What SGLang tells of drafts in whole replies alone: asked once more, and set beside what its counters tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench_seen import run_bench
+from bench_server import Play, Server, bench_server, refuses, reply
+from stoker.bench.asked_again import told_by_replies
+from stoker.records import BenchLoad, SpeculationSeen, Target
+
+RECORDED = Path(__file__).parent / "recorded" / "sglang-0.5.16"
+COUNTERS = "sglang:generation_tokens_total {tokens}\nsglang:spec_verify_calls_total {calls}\n"
+NEW = 8
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """Returns what a real SGLang replied."""
+    found: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text())
+    return found
+
+
+def meta(name: str) -> dict[str, Any]:
+    """Returns what a real reply tells of itself."""
+    found: dict[str, Any] = recorded(name)["choices"][0]["meta_info"]
+    return found
+
+
+def test_how_many_drafts_each_step_accepted_makes_the_rate_of_each_place() -> None:
+    [one] = [told_by_replies([meta("standalone.chat-poem-0")])]
+    assert one is not None
+    assert (one.draft_tokens, one.accepted_tokens, one.verify_steps) == (138, 114, 46)
+    assert one.accept_rate == meta("standalone.chat-poem-0")["spec_accept_rate"]
+    assert one.accept_rate_by_position == (42 / 46, 37 / 46, 35 / 46)  # 4, 5, 2 and 35 steps accepted 0, 1, 2 and 3
+
+
+def test_replies_are_added_up_whose_longest_steps_differ() -> None:
+    both = told_by_replies([meta("ngram.chat-poem-0"), meta("ngram.chat-code-1")])
+    assert both is not None
+    assert both.accept_rate_by_position == (21 / 158, 4 / 158)
+    assert both.accept_rate == 25 / 474
+
+
+@pytest.mark.parametrize("lacks", ["spec_verify_ct", "spec_num_proposed_drafts", "spec_correct_drafts_histogram"])
+def test_one_reply_that_does_not_tell_makes_all_unknown(lacks: str) -> None:
+    other = {name: value for name, value in meta("standalone.chat-code-1").items() if name != lacks}
+    assert told_by_replies([meta("standalone.chat-code-1"), other]) is None
+    assert told_by_replies([{}]) is None
+
+
+def speak_like_sglang(server: Server, whole: Play) -> list[dict[str, Any]]:
+    """Makes a server count as SGLang does; returns what it is asked as no stream."""
+    asked: list[dict[str, Any]] = []
+
+    def page() -> bytes:
+        text = COUNTERS.format(tokens=100 + NEW * len(server.bodies), calls=10 + NEW // 2 * len(server.bodies))
+        return f"HTTP/1.1 200 OK\r\ncontent-length: {len(text)}\r\n\r\n{text}".encode()
+
+    def answer(body: dict[str, Any], *more: Any) -> None:
+        asked.append(body)
+        whole(body, *more)
+
+    server.pages["/metrics"] = page
+    server.whole = answer
+    return asked
+
+
+def measured(server: Server, requests: int, turns: int = 1) -> SpeculationSeen:
+    """Returns what a run of two repeats tells of drafts."""
+    target = Target(f"{server.url}/v1", "echo")
+    run = run_bench(target, new=NEW, runs=2, loads=(BenchLoad("closed", requests),), turns=turns)
+    told = run.cells[0].speculation
+    assert told is not None
+    return told
+
+
+def test_the_last_repeat_is_asked_once_more_and_the_counters_keep_the_length() -> None:
+    with bench_server(tokens=NEW) as server:
+        poem = recorded("standalone.chat-poem-0")
+        asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, poem)))
+        told = measured(server, 2)
+    again = [body for body in asked if body.get("return_meta_info")]
+    assert [body["messages"] for body in again] == [body["messages"] for body in server.bodies[-2:]]
+    assert not [body for body in again if "stream" in body or "stream_options" in body]
+    assert {body["cache_salt"] for body in again} == {body["cache_salt"] for body in server.bodies[-2:]}
+    assert told.source == "counters of sglang; by place 2 replies that were asked once more"
+    assert (told.verify_steps, told.accept_length) == (2 * 2 * NEW // 2, 2.0)
+    assert told.accept_rate_by_position == (42 / 46, 37 / 46, 35 / 46)
+    assert (told.accept_rate, told.draft_tokens) == (114 / 138, None)
+
+
+REFUSALS: dict[str, Play] = {
+    "refuses": refuses(400, "return_meta_info is not known"),
+    "silent": lambda body, send, over: send(reply(200, {"choices": [{"message": {"content": "a"}}]})),
+    "odd": lambda body, send, over: send(reply(200, {"choices": [{"meta_info": {"spec_verify_ct": "many"}}]})),
+    "no-json": lambda body, send, over: send(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n<no>"),
+}
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+def test_where_replies_do_not_tell_the_counters_are_all_there_is(how: str) -> None:
+    with bench_server(tokens=NEW) as server:
+        asked = speak_like_sglang(server, REFUSALS[how])
+        told = measured(server, 1)
+    assert [body for body in asked if body.get("return_meta_info")]
+    assert (told.source, told.accept_length, told.accept_rate_by_position) == ("counters of sglang", 2.0, None)
+
+
+def test_talks_of_several_turns_are_not_asked_again() -> None:
+    with bench_server(tokens=NEW) as server:
+        asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, recorded("standalone.chat-poem-0"))))
+        assert measured(server, 1, turns=2).accept_rate_by_position is None
+    assert not [body for body in asked if body.get("return_meta_info")]
