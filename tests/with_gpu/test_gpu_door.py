@@ -114,6 +114,16 @@ def side_by_side(home: GpuHome) -> dict[str, dict[str, list[float]]]:
         return {side: one.result() for side, one in asked.items()}
 
 
+def test_a_request_alone_has_its_first_token_as_soon_through_the_gateway(home: GpuHome) -> None:
+    home.bring_up("crowd")
+    sides, first_s = sides_of(home), defaultdict[str, list[float]](list)
+    for side in ORDER:
+        found = figures(stream(sides[side], 1, ALONE_TOKENS, ALONE_RUNS))
+        home.note("alone", "crowd", streams=1, new_tokens=ALONE_TOKENS, side=side, figures=found)
+        first_s[side] += found["ttft_s"]
+    assert statistics.median(first_s["through"]) - statistics.median(first_s["direct"]) < ADDED_S
+
+
 def test_streams_through_the_gateway_keep_up_with_those_beside_them(home: GpuHome) -> None:
     home.bring_up("crowd")
     seen = side_by_side(home)
@@ -123,16 +133,6 @@ def test_streams_through_the_gateway_keep_up_with_those_beside_them(home: GpuHom
     middle, half = interval([math.log(through / past) for through, past in pairs], 0.95)
     home.note("kept", "crowd", ratio=math.exp(middle), between=half and [math.exp(middle - half), math.exp(middle + half)])
     assert middle > math.log(0.98)
-
-
-def test_a_request_alone_has_its_first_token_as_soon_through_the_gateway(home: GpuHome) -> None:
-    home.bring_up("crowd")
-    sides, first_s = sides_of(home), defaultdict[str, list[float]](list)
-    for side in ORDER:
-        found = figures(stream(sides[side], 1, ALONE_TOKENS, ALONE_RUNS))
-        home.note("alone", "crowd", streams=1, new_tokens=ALONE_TOKENS, side=side, figures=found)
-        first_s[side] += found["ttft_s"]
-    assert statistics.median(first_s["through"]) - statistics.median(first_s["direct"]) < ADDED_S
 
 
 def test_the_rate_of_many_streams_is_that_of_the_engine_alone(home: GpuHome) -> None:
