@@ -181,6 +181,7 @@ class GpuHome(Home):
     def measure(self, service: str, content: str) -> tuple[BenchRun, dict[str, int], tuple[int, ...]]:
         """Measures a service on one kind of text; returns the run and by how much its own counters grew meanwhile."""
         before: list[Counters] = []
+        after: list[Counters] = []  # of each repeat: what is asked behind them counts too
 
         def look(text: str) -> None:
             if text.startswith("run") and not before:  # the warm-up is over
@@ -188,11 +189,10 @@ class GpuHome(Home):
 
         run = run_bench(
             self.target(service), prompts=(128,), new=192, loads=(BenchLoad("closed", 1),), content=content, runs=3,
-            tell=look, silence_s=120.0,
+            tell=look, silence_s=120.0, between=lambda cell, number: after.append(self.counters(service)),
         )  # fmt: skip
-        after = self.counters(service)
-        began = before[0].by_position or (0,) * len(after.by_position)
-        return run, after.since(before[0]), tuple(b - a for a, b in zip(began, after.by_position, strict=True))
+        began = before[0].by_position or (0,) * len(after[-1].by_position)
+        return run, after[-1].since(before[0]), tuple(b - a for a, b in zip(began, after[-1].by_position, strict=True))
 
     def say_greedily(self, service: str, count: int = PROMPTS, *, with_gaps: bool = False) -> list[Said]:
         """Returns what a service says to so many beginnings of code and prose."""

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from stoker.bench.arrivals import TraceLine, due_times_s
-from stoker.bench.asked_again import with_places
 from stoker.bench.composing import Composer, Order, repeat_name
 from stoker.bench.counter_watch import CounterWatch
 from stoker.bench.doubts import doubts_of
-from stoker.bench.exchange import Job
 from stoker.bench.figures import answered, figures_of, itl_token_s
 from stoker.bench.intervals import LEAST_VALUES, is_as_narrow_as, median_of
 from stoker.bench.machine import join_seen
@@ -23,7 +21,8 @@ from stoker.bench.player import Rules
 from stoker.bench.repeat import Bench, Repeated, measure, warm_up
 from stoker.bench.series import Beside, make_series, span_of
 from stoker.bench.speculation import join_speculation
-from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended, SeriesPoint
+from stoker.bench.whole_replies import LEAST_MORE, MOST_MORE, tells_when_whole, with_places
+from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended, SeriesPoint, SpeculationSeen
 
 STEADY = 0.1  # two repeats in a row whose medians differ by less, and it is warm
 MOST_WARMUPS = 6
@@ -73,18 +72,21 @@ class _Measuring:
         self._cut: Repeated | None = None
         self._beside: Beside | None = None
         self._failed_in_a_row = 0
-        self._asked: Sequence[Job] = ()  # what was asked last, and counts
 
     def run(self) -> CellResult:
         warmups = self._warm_up()
         if self._bench.is_stopped():
             return self._result(warmups, "interrupted")
         result = self._result(warmups, self._soak() if self._settings.soak_s is not None else self._repeat())
-        if not self._asked or result.ended in ("interrupted", "failed") or self._cell.turns > 1:
+        if result.ended in ("interrupted", "failed") or not tells_when_whole(result.speculation, self._bench):
             return result
-        rules = Rules(self._settings.silence_s, self._cell.load.concurrency, None, self._bench.is_stopped)
-        places = with_places(result.speculation, self._bench, self._asked, rules)
-        return msgspec.structs.replace(result, speculation=places)
+        return msgspec.structs.replace(result, speculation=self._ask_more(result.speculation))
+
+    def _ask_more(self, counted: SpeculationSeen | None) -> SpeculationSeen | None:
+        self._tell("what is accepted by position")
+        count = min(MOST_MORE, max(LEAST_MORE, self._cell.load.concurrency or 1))
+        jobs = self._composer.jobs([self._order()] * count, "more, as no stream")
+        return with_places(counted, self._bench, jobs, Rules(self._settings.silence_s, count, None, self._bench.is_stopped))
 
     # Warming up.
 
@@ -192,7 +194,6 @@ class _Measuring:
         most = 1 if is_warmup and self._cell.load.arrivals != "closed" else self._cell.load.concurrency
         follow = composer.follow if self._cell.turns > 1 else None
         rules = Rules(self._settings.silence_s, most, None, self._bench.is_stopped)
-        self._asked = () if is_warmup else jobs
         how = warm_up if is_warmup else measure
         return how(self._bench, jobs, min(self._opened(), len(jobs)), rules, follow)
 

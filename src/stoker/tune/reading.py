@@ -73,12 +73,20 @@ def _lengths(told: SpeculationSeen, way: Way, drafted: float) -> tuple[tuple[flo
         return ((), "usual") if whole is None else ((1.0 + drafted * (whole - 1.0),), "mean")
     if told.accept_rate_by_position and count:
         shares = [*told.accept_rate_by_position, *[0.0] * count][:count]
-        return tuple(1.0 + drafted * total for total in accumulate(shares)), "positions"
+        level = _level(told, shares)
+        return tuple(1.0 + drafted * total for total in accumulate(min(1.0, level * one) for one in shares)), "positions"
     if count and told.accept_rate is not None:
         return lengths_from_mean(told.accept_rate, count, drafted), "mean"
     if count and told.accept_length is not None:
         return lengths_from_mean((told.accept_length - 1) / count, count, drafted), "mean"
     return (), "usual"
+
+
+def _level(told: SpeculationSeen, shares: Sequence[float]) -> float:
+    """What all answers accepted, by what those did that told of positions: SGLang tells of some, and a length of all."""
+    if told.accept_rate is None or told.draft_tokens is not None or told.accept_length is None or not sum(shares):
+        return 1.0
+    return (told.accept_length - 1.0) / sum(shares)
 
 
 def lengths_from_mean(accept_rate: float, draft_tokens: int, drafted: float = 1.0) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""What SGLang tells of drafts in whole replies alone: asked once more, and set beside what its counters tell."""
+"""What SGLang tells of drafts in whole replies alone: asked for by some more, and set beside what its counters tell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from bench_seen import run_bench
 from bench_server import Play, Server, bench_server, refuses, reply
-from stoker.bench.asked_again import told_by_replies
+from stoker.bench.whole_replies import told_by_replies
 from stoker.records import BenchLoad, SpeculationSeen, Target
 
 RECORDED = Path(__file__).parent / "recorded" / "sglang-0.5.16"
@@ -78,17 +78,19 @@ def measured(server: Server, requests: int, turns: int = 1) -> SpeculationSeen:
     return told
 
 
-def test_the_last_repeat_is_asked_once_more_and_the_counters_keep_the_length() -> None:
+@pytest.mark.parametrize(("requests", "more"), [(1, 4), (6, 6), (12, 8)])
+def test_other_prompts_are_asked_as_no_stream_and_the_counters_keep_the_length(requests: int, more: int) -> None:
     with bench_server(tokens=NEW) as server:
         poem = recorded("standalone.chat-poem-0")
         asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, poem)))
-        told = measured(server, 2)
-    again = [body for body in asked if body.get("return_meta_info")]
-    assert [body["messages"] for body in again] == [body["messages"] for body in server.bodies[-2:]]
-    assert not [body for body in again if "stream" in body or "stream_options" in body]
-    assert {body["cache_salt"] for body in again} == {body["cache_salt"] for body in server.bodies[-2:]}
-    assert told.source == "counters of sglang; by place 2 replies that were asked once more"
-    assert (told.verify_steps, told.accept_length) == (2 * 2 * NEW // 2, 2.0)
+        told = measured(server, requests)
+    whole = [body for body in asked if body.get("return_meta_info")]
+    assert len(whole) == more
+    assert not [body for body in whole if body["messages"] in [one["messages"] for one in server.bodies]]
+    assert not [body for body in whole if "stream" in body or "stream_options" in body]
+    assert {body["max_tokens"] for body in whole} == {NEW}
+    assert told.source == f"counters of sglang; by place {more} more replies"
+    assert (told.verify_steps, told.accept_length) == (2 * requests * NEW // 2, 2.0)
     assert told.accept_rate_by_position == (42 / 46, 37 / 46, 35 / 46)
     assert (told.accept_rate, told.draft_tokens) == (114 / 138, None)
 
@@ -110,8 +112,8 @@ def test_where_replies_do_not_tell_the_counters_are_all_there_is(how: str) -> No
     assert (told.source, told.accept_length, told.accept_rate_by_position) == ("counters of sglang", 2.0, None)
 
 
-def test_talks_of_several_turns_are_not_asked_again() -> None:
+def test_talks_of_several_turns_are_asked_for_their_first() -> None:
     with bench_server(tokens=NEW) as server:
         asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, recorded("standalone.chat-poem-0"))))
-        assert measured(server, 1, turns=2).accept_rate_by_position is None
-    assert not [body for body in asked if body.get("return_meta_info")]
+        assert measured(server, 1, turns=2).accept_rate_by_position is not None
+    assert {len(body["messages"]) for body in asked if body.get("return_meta_info")} == {1}
