@@ -1,6 +1,6 @@
 """Makes results.json and a page of what `make test-gpu` noted.
 
-python -m benchmarks.gpu_page build/gpu [--machine "one NVIDIA H100 80GB"] [--write docs/measured/gpu.md]
+python -m benchmarks.gpu_page build/gpu [--machine "one NVIDIA H100 80GB"] [--write docs/measured/gpu.md [--part gpu]]
 """
 
 from __future__ import annotations
@@ -228,6 +228,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--machine", default=platform.processor() or platform.machine())
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--part", default="gpu", help="which of the page's made parts it is; one for each run")
     options = parser.parse_args()
     if not (options.folder / "results.jsonl").exists():
         raise SystemExit(f"no page: nothing was noted in {options.folder}")
@@ -236,7 +237,7 @@ def main() -> None:
     page = render(notes, options.machine)
     (options.folder / "page.md").write_text(page)
     if options.write:
-        write_part(options.write, "gpu", page)
+        write_part(options.write, options.part, page)
     print(page)
 
 

@@ -23,6 +23,7 @@ from stoker.records import Handle, LaunchSpec
 from stoker.supervise.segments import read_segments, remove_segments
 
 POLL_S = 0.02
+SERVERS_SHARE = 2 / 3  # of the grace, in which a server may end its workers itself
 OOM_SCORE_ADJUST = "500"  # if the kernel must kill, then the engine and not the daemon or the user's shell
 
 
@@ -188,7 +189,7 @@ def read_group_memory(group: Group) -> int | None:
 async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
     """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that.
 
-    SIGTERM is for the first process alone as long as that one lives, until half of the grace is over, and then for all.
+    SIGTERM is for the first process alone as long as that one lives, until two thirds of the grace are over, and then for all.
     Without any grace it is stopped where it stands first: an engine that eats memory takes up to a gigabyte more in the time
     that a busy machine needs to find all of its processes.
     """
@@ -211,12 +212,14 @@ async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[
 async def _ask_to_end(group: Group, grace_s: float) -> None:
     """An engine's server ends its workers itself, and takes one for crashed that ends before it was told.
 
-    SGLang 0.5.16 then waits 5 s to look at it, and vLLM 0.26.0 says that its engine encountered an issue.
+    SGLang 0.5.16 then waits 5 s to look at it, and vLLM 0.26.0 says that its engine encountered an issue. By itself SGLang
+    takes up to 8 s: it looks every 5 s whether it was told to stop (seen on an H100: 7 s).
     """
     end = time.monotonic() + grace_s
+    servers_end = end - (1 - SERVERS_SHARE) * grace_s
     if group.session in group.pids():
         signal_all([group.session], signal.SIGTERM, group.holds)
-        while group.session in group.pids() and time.monotonic() < end - grace_s / 2:
+        while group.session in group.pids() and time.monotonic() < servers_end:
             await asyncio.sleep(POLL_S)
     signal_all(group.pids(), signal.SIGTERM, group.holds)
     await _await_gone(group, end - time.monotonic(), kill=False)
