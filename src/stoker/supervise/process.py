@@ -189,7 +189,7 @@ def read_group_memory(group: Group) -> int | None:
 async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
     """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that.
 
-    SIGTERM is for the first process alone as long as that one lives, until two thirds of the grace are over, and then for all.
+    SIGTERM is for the first process alone while that one lives, until two thirds of the grace are over, and then for all.
     Without any grace it is stopped where it stands first: an engine that eats memory takes up to a gigabyte more in the time
     that a busy machine needs to find all of its processes.
     """
