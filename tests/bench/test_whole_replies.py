@@ -69,10 +69,10 @@ def speak_like_sglang(server: Server, whole: Play) -> list[dict[str, Any]]:
     return asked
 
 
-def measured(server: Server, requests: int, turns: int = 1) -> SpeculationSeen:
+def measured(server: Server, requests: int, turns: int = 1, **more: Any) -> SpeculationSeen:
     """Returns what a run of two repeats tells of drafts."""
     target = Target(f"{server.url}/v1", "echo")
-    run = run_bench(target, new=NEW, runs=2, loads=(BenchLoad("closed", requests),), turns=turns)
+    run = run_bench(target, new=NEW, runs=2, loads=(BenchLoad("closed", requests),), turns=turns, **more)
     told = run.cells[0].speculation
     assert told is not None
     return told
@@ -93,6 +93,14 @@ def test_other_prompts_are_asked_as_no_stream_and_the_counters_keep_the_length(r
     assert (told.verify_steps, told.accept_length) == (2 * requests * NEW // 2, 2.0)
     assert told.accept_rate_by_position == (42 / 46, 37 / 46, 35 / 46)
     assert (told.accept_rate, told.draft_tokens) == (114 / 138, None)
+
+
+def test_where_several_would_take_long_one_is_asked() -> None:
+    with bench_server(tokens=NEW) as server:
+        asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, recorded("standalone.chat-poem-0"))))
+        told = measured(server, 1, budget_s=1e-6)
+    assert len([body for body in asked if body.get("return_meta_info")]) == 1
+    assert told.source == "counters of sglang; by place one more reply"
 
 
 REFUSALS: dict[str, Play] = {

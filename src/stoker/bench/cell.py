@@ -21,7 +21,7 @@ from stoker.bench.player import Rules
 from stoker.bench.repeat import Bench, Repeated, measure, warm_up
 from stoker.bench.series import Beside, make_series, span_of
 from stoker.bench.speculation import join_speculation
-from stoker.bench.whole_replies import LEAST_MORE, MOST_MORE, tells_when_whole, with_places
+from stoker.bench.whole_replies import LEAST_MORE, MOST_MORE, MOST_NEW, tells_when_whole, with_places
 from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended, SeriesPoint, SpeculationSeen
 
 STEADY = 0.1  # two repeats in a row whose medians differ by less, and it is warm
@@ -83,9 +83,14 @@ class _Measuring:
         return msgspec.structs.replace(result, speculation=self._ask_more(result.speculation))
 
     def _ask_more(self, counted: SpeculationSeen | None) -> SpeculationSeen | None:
+        """Asks some more for what the engine tells in whole replies alone; for one where several would take long."""
         self._tell("what is accepted by position")
+        order = self._order()._replace(new_tokens=min(self._order().new_tokens, MOST_NEW))
         count = min(MOST_MORE, max(LEAST_MORE, self._cell.load.concurrency or 1))
-        jobs = self._composer.jobs([self._order()] * count, "more, as no stream")
+        ttft_s, token_s = (*_middles(self._kept[-1].repeat), 0.0, 0.0)[:2]
+        if count * ttft_s + order.new_tokens * token_s > WARMUP_SHARE * self._settings.budget_s:
+            count = 1
+        jobs = self._composer.jobs([order] * count, "more, as no stream")
         return with_places(counted, self._bench, jobs, Rules(self._settings.silence_s, count, None, self._bench.is_stopped))
 
     # Warming up.

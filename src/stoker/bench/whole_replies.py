@@ -22,6 +22,7 @@ from stoker.records import SpeculationSeen
 
 TELL_WHEN_WHOLE = frozenset({"sglang"})
 LEAST_MORE, MOST_MORE = 4, 8  # at once: what is accepted does not depend on how many share a batch
+MOST_NEW = 512  # tokens of each, some hundred steps
 STREAMED = ("stream", "stream_options", "return_spec_tokens_details")
 COUNTS = ("spec_num_proposed_drafts", "spec_num_correct_drafts", "spec_verify_ct")
 BY_ACCEPTED = "spec_correct_drafts_histogram"  # how many steps accepted 0, 1, 2 drafts and so on
@@ -75,7 +76,8 @@ def told_by_replies(told: Sequence[dict[str, Any]]) -> SpeculationSeen | None:
             by_accepted[count] += times
     reached = list(accumulate(reversed(by_accepted[1:])))[::-1]  # a step that accepted three accepted the first and second
     places = tuple(times / steps for times in reached)
-    return make_speculation(f"{len(told)} more replies", drafted, accepted, steps, places)
+    source = "one more reply" if len(told) == 1 else f"{len(told)} more replies"
+    return make_speculation(source, drafted, accepted, steps, places)
 
 
 def _has_counts(told: dict[str, Any]) -> bool:
