@@ -103,10 +103,14 @@ def test_where_several_would_take_long_one_is_asked() -> None:
     assert told.source == "counters of sglang; by place one more reply"
 
 
+HOLES = dict.fromkeys(("spec_num_proposed_drafts", "spec_num_correct_drafts", "spec_verify_ct"), 9) | {
+    "spec_correct_drafts_histogram": [None, 1]
+}
 REFUSALS: dict[str, Play] = {
     "refuses": refuses(400, "return_meta_info is not known"),
     "silent": lambda body, send, over: send(reply(200, {"choices": [{"message": {"content": "a"}}]})),
     "odd": lambda body, send, over: send(reply(200, {"choices": [{"meta_info": {"spec_verify_ct": "many"}}]})),
+    "holes": lambda body, send, over: send(reply(200, {"choices": [{"meta_info": HOLES}]})),
     "no-json": lambda body, send, over: send(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n<no>"),
 }
 

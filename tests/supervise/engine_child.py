@@ -26,6 +26,7 @@ def wait_for_worker() -> None:
     worker = subprocess.Popen(words, stdin=subprocess.PIPE)
 
     def end(number: int, frame: object) -> None:
+        print("server was told", flush=True)
         worker.communicate()
         print("server ended", flush=True)
         sys.exit(0)
@@ -85,6 +86,8 @@ for word in sys.argv[1:]:
             os.kill(os.getpid(), int(number))
         case ("worker", _, ""):
             wait_for_worker()
+        case ("count-term", _, ""):
+            signal.signal(signal.SIGTERM, lambda *_: print("told", flush=True))
         case ("storm", _, ""):
             storm()
         case ("relay", _, ""):

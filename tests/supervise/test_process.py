@@ -20,6 +20,7 @@ from home import wait_for
 from stoker.launch.process import MARKER_VARIABLE
 from stoker.records import Handle, LaunchSpec
 from stoker.supervise.process import (
+    SERVERS_SHARE,
     EngineProcess,
     Group,
     _signal_leaders_group,
@@ -175,17 +176,38 @@ def test_one_that_obeys_sigterm_is_not_killed(engines: Engines) -> None:
 def test_a_worker_is_left_to_its_server_which_ends_it_itself(engines: Engines) -> None:
     start_and_see(engines, "worker")
     engines.await_word("up")
-    assert asyncio.run(stop_group(engines.group(engines.started[0]), LONG_GRACE_S, KILL_LIMIT_S)) == []
-    assert engines.log.read_text().splitlines()[2:] == ["worker ended", "server ended"]
+    assert asyncio.run(stop_group(engines.group(engines.started[0]), LONG_GRACE_S, KILL_LIMIT_S, SERVERS_SHARE)) == []
+    assert engines.log.read_text().splitlines()[2:] == ["server was told", "worker ended", "server ended"]
     assert asyncio.run(engines.started[0].wait()) == "exit code 0"
 
 
 def test_a_worker_whose_server_does_nothing_is_told_itself_before_it_is_killed(engines: Engines) -> None:
     seen = start_and_see(engines, "worker", "ignore-term")
     engines.await_word("up")
-    assert asyncio.run(stop_group(engines.group(engines.started[0]), 10 * GRACE_S, KILL_LIMIT_S)) == []
+    assert asyncio.run(stop_group(engines.group(engines.started[0]), 10 * GRACE_S, KILL_LIMIT_S, SERVERS_SHARE)) == []
     assert engines.log.read_text().splitlines()[2:] == ["worker was signalled"]
     assert [pid for pid in (seen.pid, *seen.children) if read_start_ticks(pid) is not None] == []
+
+
+def test_a_server_is_told_once(engines: Engines) -> None:
+    start_and_see(engines, "count-term", "child")
+    assert asyncio.run(stop_group(engines.group(engines.started[0]), 5 * GRACE_S, KILL_LIMIT_S, SERVERS_SHARE)) == []
+    assert engines.log.read_text().splitlines() == ["ready", "told"]
+
+
+@pytest.mark.parametrize("session", [True, False])
+def test_the_workers_of_a_server_that_has_ended_are_told_at_once(engines: Engines, session: bool) -> None:
+    start_and_see(engines, "child")
+    group = engines.group(engines.started[0] if session else None)
+    stopping = stop_group(group, LONG_GRACE_S, KILL_LIMIT_S, SERVERS_SHARE)
+    assert asyncio.run(asyncio.wait_for(stopping, LONG_GRACE_S * SERVERS_SHARE / 2)) == []
+
+
+def test_where_no_server_has_a_share_all_are_told_at_once(engines: Engines) -> None:
+    start_and_see(engines, "worker")
+    engines.await_word("up")
+    assert asyncio.run(stop_group(engines.group(engines.started[0]), LONG_GRACE_S, KILL_LIMIT_S)) == []
+    assert "worker was signalled" in engines.log.read_text()
 
 
 @pytest.mark.parametrize("kind", ["storm", "relay"])

@@ -60,19 +60,23 @@ def test_sglangs_mean_length_is_enough() -> None:
     assert seen.lengths[-1] == pytest.approx(2.6, rel=0.01)
 
 
-@pytest.mark.parametrize(
-    ("length", "lengths"),
-    [(2.6, (1.8, 2.2, 2.4, 2.6)), (4.6, (2.0, 2.9, 3.35, 3.8))],
-    ids=["of all", "no share is above all"],
-)
-def test_positions_of_some_replies_give_the_shape_and_the_length_of_all_the_level(
-    length: float, lengths: tuple[float, ...]
-) -> None:
-    told = SpeculationSeen("counters; by place 4 more replies", None, None, STEPS, 0.5, length, (0.4, 0.2, 0.1, 0.1))
-    seen = read_cell(cell(told), FOUR, "single")
+def by_some_replies(length: float) -> SpeculationSeen:
+    return SpeculationSeen("counters; by place 4 more replies", None, None, STEPS, 0.5, length, (0.4, 0.2, 0.1, 0.1))
+
+
+def test_positions_of_some_replies_give_the_shape_and_the_length_of_all_the_level() -> None:
+    seen = read_cell(cell(by_some_replies(2.6)), FOUR, "single")
     assert seen is not None
     assert seen.lengths_by == "positions"
-    assert seen.lengths == pytest.approx(lengths)
+    assert seen.lengths == pytest.approx((1.8, 2.2, 2.4, 2.6))
+
+
+@pytest.mark.parametrize("length", [4.6, 1.0], ids=["a share would be above all", "nothing was accepted"])
+def test_positions_that_cannot_add_up_to_the_length_of_all_leave_it_a_mean(length: float) -> None:
+    seen = read_cell(cell(by_some_replies(length)), FOUR, "single")
+    assert seen is not None
+    assert seen.lengths_by == "mean"
+    assert seen.lengths[-1] == pytest.approx(length, rel=0.01)
 
 
 @pytest.mark.parametrize("told", [None, SpeculationSeen("counters", 0, 0, 0, None, None)], ids=["reset", "none drafted"])

@@ -86,12 +86,15 @@ class _Measuring:
         """Asks some more for what the engine tells in whole replies alone; for one where several would take long."""
         self._tell("what is accepted by position")
         order = self._order()._replace(new_tokens=min(self._order().new_tokens, MOST_NEW))
-        count = min(MOST_MORE, max(LEAST_MORE, self._cell.load.concurrency or 1))
+        at_once = min(MOST_MORE, self._cell.load.concurrency or 1)  # how many are drafted for may depend on that
+        count = max(LEAST_MORE, at_once)
         ttft_s, token_s = (*_middles(self._kept[-1].repeat), 0.0, 0.0)[:2]
-        if count * ttft_s + order.new_tokens * token_s > WARMUP_SHARE * self._settings.budget_s:
+        one_s = at_once * ttft_s + order.new_tokens * token_s
+        if count / at_once * one_s > WARMUP_SHARE * self._settings.budget_s:
             count = 1
         jobs = self._composer.jobs([order] * count, "more, as no stream")
-        return with_places(counted, self._bench, jobs, Rules(self._settings.silence_s, count, None, self._bench.is_stopped))
+        silence_s = max(self._settings.silence_s, 2 * one_s)  # nothing comes of a reply until it is whole
+        return with_places(counted, self._bench, jobs, Rules(silence_s, at_once, None, self._bench.is_stopped))
 
     # Warming up.
 

@@ -21,7 +21,7 @@ from stoker.bench.speculation import make_speculation
 from stoker.records import SpeculationSeen
 
 TELL_WHEN_WHOLE = frozenset({"sglang"})
-LEAST_MORE, MOST_MORE = 4, 8  # at once: what is accepted does not depend on how many share a batch
+LEAST_MORE, MOST_MORE = 4, 8
 MOST_NEW = 512  # tokens of each, some hundred steps
 STREAMED = ("stream", "stream_options", "return_spec_tokens_details")
 COUNTS = ("spec_num_proposed_drafts", "spec_num_correct_drafts", "spec_verify_ct")
@@ -65,7 +65,7 @@ def _read_told(exchange: Exchange) -> dict[str, Any]:
 def told_by_replies(told: Sequence[dict[str, Any]]) -> SpeculationSeen | None:
     """Returns what replies say together; None unless each of them counts, and some step of them."""
     tables = [one.get(BY_ACCEPTED) for one in told]
-    if not all(isinstance(table, list) for table in tables) or not all(_has_counts(one) for one in told):
+    if not all(map(_is_table, tables)) or not all(map(_has_counts, told)):
         return None
     drafted, accepted, steps = (sum(one[name] for one in told) for name in COUNTS)
     if not steps:
@@ -78,6 +78,10 @@ def told_by_replies(told: Sequence[dict[str, Any]]) -> SpeculationSeen | None:
     places = tuple(times / steps for times in reached)
     source = "one more reply" if len(told) == 1 else f"{len(told)} more replies"
     return make_speculation(source, drafted, accepted, steps, places)
+
+
+def _is_table(table: object) -> bool:
+    return isinstance(table, list) and all(isinstance(one, int) for one in table)
 
 
 def _has_counts(told: dict[str, Any]) -> bool:

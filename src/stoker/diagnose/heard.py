@@ -22,7 +22,9 @@ class Start:
     def __init__(self, begins: int) -> None:
         self.begins = begins
         self.ready_line: int | None = None
+        self.ready_engine = ""
         self.stop_line: int | None = None  # on which it said that it was told to stop, once it was ready
+        self.is_stopping = False  # from there to its last word
         self.version: str | None = None
         self.rules: dict[str, list[Hit]] = {}
         self.times: Counter[str] = Counter()
@@ -46,9 +48,11 @@ class Start:
         elif kind == "clue":
             self.clues.setdefault(name, hit)
         elif kind == "ready":
-            self.ready_line, self.stop_line = hit.line, None
-        elif kind == "stop" and self.ready_line is not None:
-            self.stop_line = self.stop_line or hit.line
+            self.ready_line, self.ready_engine, self.stop_line, self.is_stopping = hit.line, name, None, False
+        elif kind == "stop" and name == self.ready_engine and self.stop_line is None:
+            self.stop_line, self.is_stopping = hit.line, True
+        elif kind == "stopped" and name == self.ready_engine:
+            self.is_stopping = False
         elif kind == "start":
             self.version = self.version or hit.found.groupdict().get("version")
         self.spoke[name] += {"start": 10, "stage": 10, "speaker": 1}.get(kind, 0)
@@ -82,7 +86,7 @@ class Heard:
         for hit in hits:
             if hit.sign.kind in MARKS:
                 self._take_mark(hit)
-            elif self.last.stop_line is not None and _is_fault(hit, self._following):
+            elif self.last.is_stopping and _is_fault(hit, self._following):
                 continue  # what ends at somebody's word says so in words of faults
             elif self._aside is not None and _is_fault(hit, self._provoked):
                 self._aside.append(hit)

@@ -13,13 +13,14 @@ LONGEST = 160
 def in_one_sentence(told: Diagnosis) -> str:
     """Returns the first finding; without one that is likely, the most telling line; empty where there is neither."""
     top = next(iter(told.findings), None)
-    if top is not None and top.confidence != "possible":
+    is_sure = top is not None and top.confidence != "possible"
+    if top is not None and is_sure and not (told.unknown and top.severity == "slow"):
         return f"{top.title} ({top.confidence}; rule {top.rule})"
-    perhaps = f"; possible: {top.title} (rule {top.rule})" if top is not None else ""
+    perhaps = f"; possible: {top.title} (rule {top.rule})" if top is not None and not is_sure else ""
     line = most_telling(told)
     if line and not (told.breaks_off and told.ready):  # the last line of one that served may hold a client's words
         return f"no rule explains it; it said: {_short(line.text)}{perhaps}"
-    return perhaps.removeprefix("; ")
+    return perhaps.removeprefix("; ") or ("it was told to stop" if told.stopped else "")
 
 
 def most_telling(told: Diagnosis) -> LogLine | None:

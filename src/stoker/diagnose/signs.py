@@ -18,12 +18,14 @@ SPEAKERS = {
     "sglang": r"\bsglang\b|sgl_kernel\b",
     "llamacpp": r"\b(?:llama_(?:model|server|context|kv)|ggml_|gguf_|xllamacpp)|stoker-embedded|llama\.cpp|llama-server",
 }
-# What one says that was told to stop: by a person, a unit or Stoker. What goes wrong from there on ends nothing.
+# What one says that was told to stop, by a person, a unit or Stoker, and what it says last then: what goes wrong between
+# these ends nothing. vLLM's core alone being told is no stop, since its server does so as well when it falls over.
 STOPS = {
-    "vllm": r"\[shutdown\] (?:EngineCore: trigger received|API server: shutdown trig)|Received signal 15, shutting down",
+    "vllm": r"\[shutdown\] API server: shutdown triggered",
     "sglang": r"SIGTERM received\. signum",
     "llamacpp": r"cleaning up before exit",
 }
+STOPPED = {"vllm": r"Application shutdown complete", "sglang": r"kill_process_tree called"}
 # How a fault looks that no rule knows, the most telling first; only for `unknown`.
 FAULTS = (
     r"(?:^|[\s.\]|])\w*(?:Error|Exception)(?:: |$)",
@@ -56,6 +58,7 @@ def engine_signs() -> tuple[Sign, ...]:
         form = find(name).log_form
         found += [make_sign("start", name, form.starts), make_sign("ready", name, form.ready)]
         found.append(make_sign("stop", name, STOPS[name]))
+        found += [make_sign("stopped", name, STOPPED[name])] if name in STOPPED else []
         found += [make_sign("stage", name, pattern) for pattern in dict.fromkeys(sign.pattern for sign in form.signs)]
         found.append(make_sign("speaker", name, SPEAKERS[name]))
     return tuple(found)

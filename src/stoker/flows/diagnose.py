@@ -18,7 +18,7 @@ from stoker.config import SERVICE_NAME, Paths
 from stoker.diagnose.blocks import Source, read_blocks
 from stoker.diagnose.clues import engine_of, is_launch_told, read_clues
 from stoker.diagnose.ending import Ending
-from stoker.diagnose.heard import Heard
+from stoker.diagnose.heard import Heard, Start
 from stoker.diagnose.judge import find_suspects, tell_causes, tell_noise, tell_unknown
 from stoker.diagnose.scan import Scanner
 from stoker.diagnose.signs import all_signs
@@ -165,9 +165,10 @@ def _judge(heard: Heard, ending: Ending, lines: int, name: str, known: Known, ru
     facts = told | known.facts
     suspects = find_suspects(start, rules, facts, known.launch_known or is_launch_told(told))
     findings = tuple(_with_command(one, known) for one in tell_causes(suspects, start.times))
-    is_explained = any(one.confidence != "possible" for one in findings)
+    is_explained = any(_explains(one, start) for one in findings)
     faults = () if is_explained else tell_unknown(start, suspects)
-    breaks_off = not is_explained and not faults and (start.ready_line is None or known.has_ended)
+    has_ended = known.has_ended and start.stop_line is None  # one that was told to stop ended for that
+    breaks_off = not is_explained and not faults and (start.ready_line is None or has_ended)
     unknown = ending.lines() if breaks_off else faults
     return Diagnosis(
         source=name,
@@ -184,6 +185,11 @@ def _judge(heard: Heard, ending: Ending, lines: int, name: str, known: Known, ru
         stopped=start.stop_line is not None,
         facts={fact: str(value) for fact, value in facts.items() if not fact.startswith(("--", "$"))},
     )
+
+
+def _explains(cause: Cause, start: Start) -> bool:
+    """Tells whether a finding says why it went wrong: what only makes it slower ends no start."""
+    return cause.confidence != "possible" and (cause.severity != "slow" or start.ready_line is not None)
 
 
 def _text(value: Value) -> str | None:

@@ -16,7 +16,7 @@ from stoker.flows.ownership import instance_of, own_state, read_owner
 from stoker.records import RESTING, Service, ServiceView, State
 from stoker.store.services import ServiceStore, read_saved
 from stoker.store.switches import SwitchStore
-from stoker.supervise.process import Group, find_marked, stop_group
+from stoker.supervise.process import SERVERS_SHARE, Group, find_marked, stop_group
 from stoker.supervise.runtimes.choose import choose_runtime
 
 KILL_LIMIT_S = 10.0
@@ -92,7 +92,7 @@ def end_unattended(paths: Paths, service: str | None, limits: LimitsConfig) -> l
             next_step=f"`kill -9 {owner.pid}`, then `stoker down` again; its engines can be taken back by `stoker up` too",
         )
     with own_state(paths, "down"):
-        left = asyncio.run(stop_group(Group(prefix), limits.stop_grace_s, KILL_LIMIT_S))
+        left = asyncio.run(stop_group(Group(prefix), limits.stop_grace_s, KILL_LIMIT_S, SERVERS_SHARE))
         if left:
             raise StokerError(f"pid {', '.join(map(str, left))} outlived SIGKILL", why="the kernel or its driver holds it")
         found += asyncio.run(_end_unmarked(paths, service, limits))

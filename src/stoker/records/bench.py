@@ -109,11 +109,11 @@ class RequestSeen(Record, frozen=True):
 
 
 class SpeculationSeen(Record, frozen=True):
-    """What speculative decoding did during a repeat, by the engine's own counters; None: the engine does not tell.
+    """What speculative decoding did, by the engine's own counters or its replies; None: the engine does not tell.
 
     `accept_rate` is accepted / proposed draft tokens, `accept_length` the tokens emitted per verify step (1 to k + 1).
     `accept_rate_by_position[i]` is the share of verify steps that accepted the draft token at place i.
-    `source` names the counters, or the replies' field.
+    `source` names the counters, or the replies' field; "by place N more replies": rate and positions are of those alone.
     """
 
     source: str

@@ -23,7 +23,7 @@ from stoker.records import Handle, LaunchSpec
 from stoker.supervise.segments import read_segments, remove_segments
 
 POLL_S = 0.02
-SERVERS_SHARE = 2 / 3  # of the grace, in which a server may end its workers itself
+SERVERS_SHARE = 2 / 3  # of an engine's grace, in which its server may end its workers itself
 OOM_SCORE_ADJUST = "500"  # if the kernel must kill, then the engine and not the daemon or the user's shell
 
 
@@ -137,6 +137,11 @@ class Group(NamedTuple):
         """Returns the group with the sessions found now, so that they stay known when their marked processes end first."""
         return self._replace(seen=frozenset(self._sessions(pid for pid, _ in find_marked(self.marker))))
 
+    def leaders(self) -> set[int]:
+        """Returns the living processes that lead the sessions of the launch."""
+        living = self.pids()
+        return {pid for pid in living if _read_session(pid) == pid}
+
     def holds(self, pid: int) -> bool:
         """Tells whether a process belongs to the launch, by its own marker or a session that is known."""
         with contextlib.suppress(OSError):
@@ -186,10 +191,10 @@ def read_group_memory(group: Group) -> int | None:
     return total
 
 
-async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[int]:
+async def stop_group(group: Group, grace_s: float, kill_limit_s: float, servers_share: float = 0.0) -> list[int]:
     """Ends all processes of a launch: SIGTERM, after `grace_s` SIGKILL; returns the pids that outlived even that.
 
-    SIGTERM is for the first process alone while that one lives, until two thirds of the grace are over, and then for all.
+    For `servers_share` of the grace SIGTERM is for those that lead a session alone, as long as one of them lives.
     Without any grace it is stopped where it stands first: an engine that eats memory takes up to a gigabyte more in the time
     that a busy machine needs to find all of its processes.
     """
@@ -201,7 +206,7 @@ async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[
         signal_all(found, signal.SIGSTOP, group.holds)
     segments = read_segments(found)
     if grace_s > 0:
-        await _ask_to_end(group, grace_s)
+        await _ask_to_end(group, grace_s, servers_share)
     _signal_leaders_group(group, signal.SIGKILL)  # even if none was seen: one that forks and ends at once can hide
     if not await _await_gone(group, kill_limit_s, kill=True):
         return group.pids()
@@ -209,19 +214,20 @@ async def stop_group(group: Group, grace_s: float, kill_limit_s: float) -> list[
     return []
 
 
-async def _ask_to_end(group: Group, grace_s: float) -> None:
+async def _ask_to_end(group: Group, grace_s: float, servers_share: float) -> None:
     """An engine's server ends its workers itself, and takes one for crashed that ends before it was told.
 
     SGLang 0.5.16 then waits 5 s to look at it, and vLLM 0.26.0 says that its engine encountered an issue. By itself SGLang
-    takes up to 8 s: it looks every 5 s whether it was told to stop (seen on an H100: 7 s).
+    takes up to 8 s: it looks every 5 s whether it was told to stop (seen on an H100: 7 s). None is told twice: llama-server
+    takes a second SIGTERM for "at once".
     """
     end = time.monotonic() + grace_s
-    servers_end = end - (1 - SERVERS_SHARE) * grace_s
-    if group.session in group.pids():
-        signal_all([group.session], signal.SIGTERM, group.holds)
-        while group.session in group.pids() and time.monotonic() < servers_end:
-            await asyncio.sleep(POLL_S)
-    signal_all(group.pids(), signal.SIGTERM, group.holds)
+    servers_end = end - (1 - servers_share) * grace_s
+    servers = group.leaders() if servers_share else set()
+    signal_all(servers, signal.SIGTERM, group.holds)
+    while servers.intersection(group.pids()) and time.monotonic() < servers_end:
+        await asyncio.sleep(POLL_S)
+    signal_all([pid for pid in group.pids() if pid not in servers], signal.SIGTERM, group.holds)
     await _await_gone(group, end - time.monotonic(), kill=False)
 
 

@@ -11,7 +11,7 @@ from stoker.errors import Refused, StokerError, WrongUse, service_hint
 from stoker.records import RESTING, CardMemory, Plan, SavedService, SavedSwitch, Service, ServiceView, State, SwitchView
 from stoker.supervise.containers.sockets import find_engines
 from stoker.supervise.hands import Tools
-from stoker.supervise.process import Group, find_marked, stop_group
+from stoker.supervise.process import SERVERS_SHARE, Group, find_marked, stop_group
 from stoker.supervise.room import Room, shares_group
 from stoker.supervise.service import ServiceOwner
 from stoker.supervise.switching import Switcher
@@ -73,7 +73,7 @@ class Supervisor:
         found = {marker for _, marker in find_marked(f"{instance}/")}
         for marker in found:
             if marker.split("/")[1] not in self.owners:
-                await stop_group(Group(marker), ORPHAN_GRACE_S, KILL_LIMIT_S)
+                await stop_group(Group(marker), ORPHAN_GRACE_S, KILL_LIMIT_S, SERVERS_SHARE)
         if find_engines():  # who has none does not pay for it
             from stoker.supervise.runtimes.container import end_orphan_containers
 

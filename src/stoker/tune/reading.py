@@ -72,21 +72,27 @@ def _lengths(told: SpeculationSeen, way: Way, drafted: float) -> tuple[tuple[flo
         whole = told.accept_length
         return ((), "usual") if whole is None else ((1.0 + drafted * (whole - 1.0),), "mean")
     if told.accept_rate_by_position and count:
-        shares = [*told.accept_rate_by_position, *[0.0] * count][:count]
-        level = _level(told, shares)
-        return tuple(1.0 + drafted * total for total in accumulate(min(1.0, level * one) for one in shares)), "positions"
-    if count and told.accept_rate is not None:
+        shares = _levelled(told, [*told.accept_rate_by_position, *[0.0] * count][:count])
+        if shares is not None:
+            return tuple(1.0 + drafted * total for total in accumulate(shares)), "positions"
+    if count and told.accept_rate is not None and told.draft_tokens is not None:
         return lengths_from_mean(told.accept_rate, count, drafted), "mean"
     if count and told.accept_length is not None:
         return lengths_from_mean((told.accept_length - 1) / count, count, drafted), "mean"
     return (), "usual"
 
 
-def _level(told: SpeculationSeen, shares: Sequence[float]) -> float:
-    """What all answers accepted, by what those did that told of positions: SGLang tells of some, and a length of all."""
-    if told.accept_rate is None or told.draft_tokens is not None or told.accept_length is None or not sum(shares):
-        return 1.0
-    return (told.accept_length - 1.0) / sum(shares)
+def _levelled(told: SpeculationSeen, shares: list[float]) -> list[float] | None:
+    """Returns the shares as they are where they are of all that was counted; else in their shape, to add up to its length.
+
+    SGLang tells of some replies, and a length of all. None where no shares of that shape add up to it.
+    """
+    if told.draft_tokens is not None or told.accept_length is None:
+        return shares
+    wanted = max(0.0, told.accept_length - 1.0)
+    level = wanted / sum(shares) if sum(shares) else 0.0
+    levelled = [level * one for one in shares]
+    return levelled if sum(levelled) > 0.0 and max(levelled) <= 1.0 else None
 
 
 def lengths_from_mean(accept_rate: float, draft_tokens: int, drafted: float = 1.0) -> tuple[float, ...]:

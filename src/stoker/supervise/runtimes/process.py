@@ -11,6 +11,7 @@ from stoker.box import is_running
 from stoker.launch.process import render_launch
 from stoker.records import Handle, LaunchSpec
 from stoker.supervise.process import (
+    SERVERS_SHARE,
     EngineProcess,
     Group,
     find_adopted,
@@ -82,9 +83,9 @@ class ProcessRuntime:
         """Keeps nothing: a program of the user's is the user's."""
 
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
-        """Ends every process of the service: SIGTERM, after `grace_s` SIGKILL."""
+        """Ends every process of the service: SIGTERM, first for its server alone, after `grace_s` SIGKILL."""
         group = Group(self._prefix, running.pid if running else None, self._sessions)
-        left = await stop_group(group, grace_s, kill_limit_s)
+        left = await stop_group(group, grace_s, kill_limit_s, SERVERS_SHARE)
         if not left:
             return ""
         return f"pid {', '.join(map(str, left))} outlived SIGKILL: the kernel or its driver holds it"

@@ -24,6 +24,7 @@ from stoker.launch.ray import STARTED, as_ray, beside_ray, has_short_sockets, in
 from stoker.records import Handle, LaunchSpec
 from stoker.records.ranks import Ray
 from stoker.supervise.process import (
+    SERVERS_SHARE,
     EngineProcess,
     Group,
     find_adopted,
@@ -159,7 +160,8 @@ class RayHeadRuntime(ProcessRuntime):
     async def stop(self, running: Running | None, grace_s: float, kill_limit_s: float) -> str:
         """Ends the engine, politely, and then Ray's processes, which have nothing to keep, by force."""
         if grace_s > 0 and self._handle is not None:
-            await stop_group(Group(self._handle.marker, running.pid if running else None), grace_s, kill_limit_s)
+            group = Group(self._handle.marker, running.pid if running else None)
+            await stop_group(group, grace_s, kill_limit_s, SERVERS_SHARE)
         return await super().stop(running, 0.0, kill_limit_s)
 
 
