@@ -78,7 +78,7 @@ def measured(server: Server, requests: int, turns: int = 1, **more: Any) -> Spec
     return told
 
 
-@pytest.mark.parametrize(("requests", "more"), [(1, 4), (6, 6), (12, 8)])
+@pytest.mark.parametrize(("requests", "more"), [(1, 4), (6, 6), (12, 12)])
 def test_other_prompts_are_asked_as_no_stream_and_the_counters_keep_the_length(requests: int, more: int) -> None:
     with bench_server(tokens=NEW) as server:
         poem = recorded("standalone.chat-poem-0")

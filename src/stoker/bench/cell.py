@@ -21,7 +21,7 @@ from stoker.bench.player import Rules
 from stoker.bench.repeat import Bench, Repeated, measure, warm_up
 from stoker.bench.series import Beside, make_series, span_of
 from stoker.bench.speculation import join_speculation
-from stoker.bench.whole_replies import LEAST_MORE, MOST_MORE, MOST_NEW, tells_when_whole, with_places
+from stoker.bench.whole_replies import LEAST_MORE, MOST_NEW, tells_when_whole, with_places
 from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended, SeriesPoint, SpeculationSeen
 
 STEADY = 0.1  # two repeats in a row whose medians differ by less, and it is warm
@@ -83,15 +83,18 @@ class _Measuring:
         return msgspec.structs.replace(result, speculation=self._ask_more(result.speculation))
 
     def _ask_more(self, counted: SpeculationSeen | None) -> SpeculationSeen | None:
-        """Asks some more for what the engine tells in whole replies alone; for one where several would take long."""
+        """Asks some more for what the engine tells in whole replies alone: as many as are under way at once, at least four.
+
+        How many tokens are drafted may depend on how many requests run (`draft_tiers`), so no more and no fewer at once.
+        """
         self._tell("what is accepted by position")
         order = self._order()._replace(new_tokens=min(self._order().new_tokens, MOST_NEW))
-        at_once = min(MOST_MORE, self._cell.load.concurrency or 1)  # how many are drafted for may depend on that
+        at_once = self._cell.load.concurrency or 1
         count = max(LEAST_MORE, at_once)
         ttft_s, token_s = (*_middles(self._kept[-1].repeat), 0.0, 0.0)[:2]
         one_s = at_once * ttft_s + order.new_tokens * token_s
         if count / at_once * one_s > WARMUP_SHARE * self._settings.budget_s:
-            count = 1
+            count = at_once
         jobs = self._composer.jobs([order] * count, "more, as no stream")
         silence_s = max(self._settings.silence_s, 2 * one_s)  # nothing comes of a reply until it is whole
         return with_places(counted, self._bench, jobs, Rules(silence_s, at_once, None, self._bench.is_stopped))

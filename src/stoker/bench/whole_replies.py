@@ -21,7 +21,7 @@ from stoker.bench.speculation import make_speculation
 from stoker.records import SpeculationSeen
 
 TELL_WHEN_WHOLE = frozenset({"sglang"})
-LEAST_MORE, MOST_MORE = 4, 8
+LEAST_MORE = 4
 MOST_NEW = 512  # tokens of each, some hundred steps
 STREAMED = ("stream", "stream_options", "return_spec_tokens_details")
 COUNTS = ("spec_num_proposed_drafts", "spec_num_correct_drafts", "spec_verify_ct")
