@@ -124,8 +124,14 @@ def test_a_draft_that_went_bad_is_found_while_nobody_asks_and_the_plan_before_it
     home.await_state("coder", State.READY)
     already = rounds(home)
     wait_for("a round by the plan before", lambda: rounds(home) > already)
+    # The first one after a start was seen without a rate, on a busy machine.
+    wait_for("drafts that are accepted again", lambda: (accept_rate(home) or 0.0) > 0.3)
+
+
+def accept_rate(home: Home) -> float | None:
+    """Returns what the last canary's drafts came to."""
     canary = next(one.canary for one in home.daemon.watch().services)
-    assert canary is not None and (canary.accept_rate or 0) > 0.3
+    return None if canary is None else canary.accept_rate
 
 
 def test_one_fault_with_two_alerts_has_one_act(home: Home) -> None:

@@ -56,8 +56,9 @@ export function firstVisit(looksOn) {
     show(whole, isFirst);
     if (!isFirst || performance.now() - askedAt < LOOK_AGAIN_MS) return;
     askedAt = performance.now();
-    ask("GET", "/api/machine").then((machine) => known.replaceChildren(machineFacts(machine)), tellFault);
-    ask("GET", "/api/suggestions").then((told) => suggested.replaceChildren(...suggestionList(told, looksOn)), tellFault);
+    const above = ask("GET", "/api/machine").then((machine) => known.replaceChildren(machineFacts(machine)), tellFault);
+    // Below what stands there already: else the buttons move away under a click.
+    ask("GET", "/api/suggestions").then((told) => above.then(() => suggested.replaceChildren(...suggestionList(told, looksOn))), tellFault);
   }
   return { whole, update };
 }
