@@ -76,6 +76,17 @@ def test_a_stop_while_loading_ends_the_engine(home: Home) -> None:
     assert home.engines() == {}
 
 
+def test_one_that_ignores_sigterm_while_it_loads_is_not_waited_for_as_long_as_one_that_serves(home: Home) -> None:
+    home.configure(limits="stop_grace_s = 600")
+    home.add_fake("slow", gate="/nonexistent/gate", ignores_term=True)
+    with start(home, "slow") as up:
+        await_daemon(home)
+        home.await_state("slow", State.LOADING)
+        home.run("down", "slow")  # which gives up long before the grace is over
+        up.wait(60)
+    assert home.engines() == {}
+
+
 def test_an_engine_that_ignores_sigterm_is_killed(home: Home) -> None:
     home.configure(limits="stop_grace_s = 0.2")
     home.add_fake("stubborn", ignores_term=True)

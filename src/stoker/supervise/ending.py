@@ -19,6 +19,8 @@ from stoker.supervise.runtimes.choose import holds_already
 DRAIN_POLL_S = 0.02
 EXIT_POLL_S, EXIT_POLLS = 0.02, 15
 KILL_LIMIT_S = 10.0
+# One that was never ready answers nobody, and has nothing to finish; vLLM 0.32.0 ends at no SIGTERM while it loads.
+UNREADY_GRACE_S = 3.0
 
 
 async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
@@ -60,6 +62,8 @@ async def stop_group(hands: Hands, service: Service) -> Event:
         hands.running, hands.handle = None, None
         return machine.GroupGone(time.time(), "it was let go, and runs on as before")
     grace_s = 0.0 if hands.hurry else hands.tools.limits.stop_grace_s
+    if not service.was_ready:
+        grace_s = min(grace_s, UNREADY_GRACE_S)
     left = await hands.runtime.stop(hands.running, grace_s, KILL_LIMIT_S)
     if left:
         return machine.GroupStuck(time.time(), left)
