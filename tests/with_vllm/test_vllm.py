@@ -136,7 +136,7 @@ def test_down_leaves_no_process_and_no_shared_memory(vllm: VllmHome, ready: Serv
     assert not [file for file in segments if file.exists()]
     told = vllm.json("diagnose", "small")
     assert (told["ready"], told["stopped"]) == (True, True)
-    assert "EngineDeadError" not in vllm.run("logs", "small").stdout  # the server ended it itself
+    assert told["findings"] == []  # though vLLM's server, which does not wait for its engine, may say that it died
 
 
 def test_a_switch_to_llama_cpp_and_back_leaves_one_engine_at_a_time_and_timelines(
