@@ -217,8 +217,8 @@ async def stop_group(group: Group, grace_s: float, kill_limit_s: float, servers_
 async def _ask_to_end(group: Group, grace_s: float, servers_share: float) -> None:
     """An engine's server ends its workers itself, and takes one for crashed that ends before it was told.
 
-    SGLang 0.5.16 then waits 5 s to look at it. By itself it takes up to 8 s: it looks every 5 s whether it was told to stop (seen on an H100: 7 s). None is told twice: llama-server
-    takes a second SIGTERM for "at once".
+    SGLang 0.5.16 then waits 5 s to look at it. By itself it takes up to 8 s: it looks every 5 s whether it was told to stop
+    (seen on an H100: 7 s). None is told twice: llama-server takes a second SIGTERM for "at once".
     """
     end = time.monotonic() + grace_s
     servers_end = end - (1 - servers_share) * grace_s
