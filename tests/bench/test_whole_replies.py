@@ -89,7 +89,7 @@ def test_other_prompts_are_asked_as_no_stream_and_the_counters_keep_the_length(r
     assert not [body for body in whole if body["messages"] in [one["messages"] for one in server.bodies]]
     assert not [body for body in whole if "stream" in body or "stream_options" in body]
     assert {body["max_tokens"] for body in whole} == {NEW}
-    assert told.source == f"counters of sglang; by place {more} more replies"
+    assert told.source == f"counters of sglang; by position {more} more replies"
     assert (told.verify_steps, told.accept_length) == (2 * requests * NEW // 2, 2.0)
     assert told.accept_rate_by_position == (42 / 46, 37 / 46, 35 / 46)
     assert (told.accept_rate, told.draft_tokens) == (114 / 138, None)
@@ -100,7 +100,7 @@ def test_where_several_would_take_long_one_is_asked() -> None:
         asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, recorded("standalone.chat-poem-0"))))
         told = measured(server, 1, budget_s=1e-6)
     assert len([body for body in asked if body.get("return_meta_info")]) == 1
-    assert told.source == "counters of sglang; by place one more reply"
+    assert told.source == "counters of sglang; by position one more reply"
 
 
 HOLES = dict.fromkeys(("spec_num_proposed_drafts", "spec_num_correct_drafts", "spec_verify_ct"), 9) | {

@@ -61,7 +61,7 @@ def test_sglangs_mean_length_is_enough() -> None:
 
 
 def by_some_replies(length: float) -> SpeculationSeen:
-    return SpeculationSeen("counters; by place 4 more replies", None, None, STEPS, 0.5, length, (0.4, 0.2, 0.1, 0.1))
+    return SpeculationSeen("counters; by position 4 more replies", None, None, STEPS, 0.5, length, (0.4, 0.2, 0.1, 0.1))
 
 
 def test_positions_of_some_replies_give_the_shape_and_the_length_of_all_the_level() -> None:

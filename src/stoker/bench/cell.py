@@ -21,7 +21,7 @@ from stoker.bench.player import Rules
 from stoker.bench.repeat import Bench, Repeated, measure, warm_up
 from stoker.bench.series import Beside, make_series, span_of
 from stoker.bench.speculation import join_speculation
-from stoker.bench.whole_replies import LEAST_MORE, MOST_NEW, tells_when_whole, with_places
+from stoker.bench.whole_replies import LEAST_MORE, MOST_NEW, tells_when_whole, with_positions
 from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended, SeriesPoint, SpeculationSeen
 
 STEADY = 0.1  # two repeats in a row whose medians differ by less, and it is warm
@@ -97,7 +97,7 @@ class _Measuring:
             count = at_once
         jobs = self._composer.jobs([order] * count, "more, as no stream")
         silence_s = max(self._settings.silence_s, 2 * one_s)  # nothing comes of a reply until it is whole
-        return with_places(counted, self._bench, jobs, Rules(silence_s, at_once, None, self._bench.is_stopped))
+        return with_positions(counted, self._bench, jobs, Rules(silence_s, at_once, None, self._bench.is_stopped))
 
     # Warming up.
 

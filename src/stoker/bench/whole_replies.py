@@ -1,8 +1,8 @@
-"""Asks some requests more, as no stream: what SGLang tells of drafts by place, it tells in whole replies alone.
+"""Asks some requests more, as no stream: what SGLang tells of drafts by position, it tells in whole replies alone.
 
 Its counters have verify calls and what these gave, so a mean; `return_meta_info` adds to a reply how many of its steps
 accepted how many drafts, and a request for it as a stream is refused (seen in 0.5.16). They are other prompts than those
-that were measured: SGLang's n-grams know what was said to these, and 96 % of their drafts were accepted for 40 %.
+that were measured: SGLang's n-grams know what was said to these, and a step gave 7.7 tokens for 3.1 (on an H100).
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ def tells_when_whole(counted: SpeculationSeen | None, bench: Bench) -> bool:
     return is_less and bench.server.engine in TELL_WHEN_WHOLE
 
 
-def with_places(counted: SpeculationSeen | None, bench: Bench, jobs: Sequence[Job], rules: Rules) -> SpeculationSeen | None:
-    """Returns what was counted, with the rate and the places that whole replies to these requests tell, if they do."""
+def with_positions(
+    counted: SpeculationSeen | None, bench: Bench, jobs: Sequence[Job], rules: Rules
+) -> SpeculationSeen | None:
+    """Returns what was counted, with the rate and the positions that whole replies to these requests tell, if they do."""
     more = [Job(_as_no_stream(bench, job)) for job in jobs]
     told = told_by_replies([_read_told(one) for one in play(bench.lines, more, rules).exchanges])
     if counted is None or told is None:
         return counted
     return msgspec.structs.replace(
-        counted, source=f"{counted.source}; by place {told.source}", accept_rate=told.accept_rate,
+        counted, source=f"{counted.source}; by position {told.source}", accept_rate=told.accept_rate,
         accept_rate_by_position=told.accept_rate_by_position,
     )  # fmt: skip
 
@@ -75,9 +77,9 @@ def told_by_replies(told: Sequence[dict[str, Any]]) -> SpeculationSeen | None:
         for count, times in enumerate(table or ()):
             by_accepted[count] += times
     reached = list(accumulate(reversed(by_accepted[1:])))[::-1]  # a step that accepted three accepted the first and second
-    places = tuple(times / steps for times in reached)
+    by_position = tuple(times / steps for times in reached)
     source = "one more reply" if len(told) == 1 else f"{len(told)} more replies"
-    return make_speculation(source, drafted, accepted, steps, places)
+    return make_speculation(source, drafted, accepted, steps, by_position)
 
 
 def _is_table(table: object) -> bool:

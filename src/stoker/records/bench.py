@@ -113,7 +113,7 @@ class SpeculationSeen(Record, frozen=True):
 
     `accept_rate` is accepted / proposed draft tokens, `accept_length` the tokens emitted per verify step (1 to k + 1).
     `accept_rate_by_position[i]` is the share of verify steps that accepted the draft token at place i.
-    `source` names the counters, or the replies' field; "by place N more replies": rate and positions are of those alone.
+    `source` names the counters, or the replies' field; "by position N more replies": rate and positions are of those alone.
     """
 
     source: str
