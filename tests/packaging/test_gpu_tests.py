@@ -13,7 +13,8 @@ from gpu_tests import Part, environment_of, find_cards, run_engine
 
 ROOT = Path(__file__).parents[2]
 ONE_CORE = "import os\n\ndef test_a(): assert os.sched_getaffinity(0) == {CORE}\n"
-TWO = "import os\n\ndef test_a(): assert os.environ['CUDA_VISIBLE_DEVICES'] == '3'\n\ndef test_b(): assert False\n"
+# Not named as the folder is that it lies in, which pytest asks by -k too where both are below one folder.
+TWO = "import os\n\ndef test_card(): assert os.environ['CUDA_VISIBLE_DEVICES'] == '3'\n\ndef test_break(): assert False\n"
 PLAIN = ("-p", "no:cacheprovider")
 
 
@@ -40,7 +41,7 @@ def test_the_cards_are_those_that_may_be_used_or_all_that_the_driver_lists(
 
 def test_a_part_that_fails_is_told_and_the_next_one_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "test_two.py").write_text(TWO)
-    parts = tuple(Part(name, (*PLAIN, "-k", name)) for name in ("test_b", "test_a", "test_none"))
+    parts = tuple(Part(name, (*PLAIN, "-k", name)) for name in ("test_break", "test_card", "test_none"))
     environment = environment_of("sglang", "3", os.environ, tmp_path)
     assert not run_engine("sglang", parts, environment, [str(tmp_path / "test_two.py")])
     told = capsys.readouterr().out
