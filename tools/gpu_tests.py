@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SITES = {"sglang": "STOKER_SGLANG_SITE", "vllm": "STOKER_VLLM_SITE"}
 AT_ONCE = 4  # starts beside each other; more wait for one another's compilers on 16 cores
 NOTHING_TO_RUN = 5  # pytest's word for it
+# A plugin that a Python with torch often has; it warns where tests run side by side, and a warning is an error here.
+WITHOUT = ("-p", "no:benchmark")
 SHOWN_LINES = 40
 
 
@@ -65,7 +67,7 @@ def run_part(engine: str, part: Part, environment: dict[str, str], words: list[s
     """Runs a part of one engine's tests, says how that ended, and returns whether it went well."""
     log = Path(environment["STOKER_GPU_OUT"], f"{engine}, {part.name}.log".replace(", ", "-").replace(" ", "-"))
     began_s = time.monotonic()
-    argv = [sys.executable, "-m", "pytest", *part.words, "--durations=0", "--durations-min=5", *words]
+    argv = [sys.executable, "-m", "pytest", *WITHOUT, *part.words, "--durations=0", "--durations-min=5", *words]
     with log.open("wb") as file:
         code = subprocess.run(argv, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT).returncode
     lines = log.read_text(errors="replace").splitlines() or [""]
