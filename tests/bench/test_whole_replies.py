@@ -15,7 +15,8 @@ from stoker.records import BenchLoad, SpeculationSeen, Target
 
 RECORDED = Path(__file__).parent / "recorded" / "sglang-0.5.16"
 COUNTERS = "sglang:generation_tokens_total {tokens}\nsglang:spec_verify_calls_total {calls}\n"
-NEW = 8
+NEW, CALLS = 8, 2
+LENGTH = NEW / CALLS  # tokens of a step by the counters; 3.5 by the replies below
 
 
 def recorded(name: str) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def speak_like_sglang(server: Server, whole: Play) -> list[dict[str, Any]]:
     asked: list[dict[str, Any]] = []
 
     def page() -> bytes:
-        text = COUNTERS.format(tokens=100 + NEW * len(server.bodies), calls=10 + NEW // 2 * len(server.bodies))
+        text = COUNTERS.format(tokens=100 + NEW * len(server.bodies), calls=10 + CALLS * len(server.bodies))
         return f"HTTP/1.1 200 OK\r\ncontent-length: {len(text)}\r\n\r\n{text}".encode()
 
     def answer(body: dict[str, Any], *more: Any) -> None:
@@ -90,7 +91,7 @@ def test_other_prompts_are_asked_as_no_stream_and_the_counters_keep_the_length(r
     assert not [body for body in whole if "stream" in body or "stream_options" in body]
     assert {body["max_tokens"] for body in whole} == {NEW}
     assert told.source == f"counters of sglang; by position {more} more replies"
-    assert (told.verify_steps, told.accept_length) == (2 * requests * NEW // 2, 2.0)
+    assert (told.verify_steps, told.accept_length) == (2 * requests * CALLS, LENGTH)
     assert told.accept_rate_by_position == (42 / 46, 37 / 46, 35 / 46)
     assert (told.accept_rate, told.draft_tokens) == (114 / 138, None)
 
@@ -121,7 +122,7 @@ def test_where_replies_do_not_tell_the_counters_are_all_there_is(how: str) -> No
         asked = speak_like_sglang(server, REFUSALS[how])
         told = measured(server, 1)
     assert [body for body in asked if body.get("return_meta_info")]
-    assert (told.source, told.accept_length, told.accept_rate_by_position) == ("counters of sglang", 2.0, None)
+    assert (told.source, told.accept_length, told.accept_rate_by_position) == ("counters of sglang", LENGTH, None)
 
 
 def test_talks_of_several_turns_are_asked_for_their_first() -> None:

@@ -21,7 +21,7 @@ from stoker.bench.player import Rules
 from stoker.bench.repeat import Bench, Repeated, measure, warm_up
 from stoker.bench.series import Beside, make_series, span_of
 from stoker.bench.speculation import join_speculation
-from stoker.bench.whole_replies import LEAST_MORE, MOST_NEW, tells_when_whole, with_positions
+from stoker.bench.whole_replies import LEAST_MORE, MOST_NEW, ask_whole, tells_when_whole, with_positions
 from stoker.records import BenchCell, BenchRepeat, BenchSlo, CellResult, ClientSeen, Ended, SeriesPoint, SpeculationSeen
 
 STEADY = 0.1  # two repeats in a row whose medians differ by less, and it is warm
@@ -80,9 +80,9 @@ class _Measuring:
         result = self._result(warmups, self._soak() if self._settings.soak_s is not None else self._repeat())
         if result.ended in ("interrupted", "failed") or not tells_when_whole(result.speculation, self._bench):
             return result
-        return msgspec.structs.replace(result, speculation=self._ask_more(result.speculation))
+        return with_positions(result, self._ask_more())
 
-    def _ask_more(self, counted: SpeculationSeen | None) -> SpeculationSeen | None:
+    def _ask_more(self) -> SpeculationSeen | None:
         """Asks some more for what the engine tells in whole replies alone: as many as are under way at once, at least four.
 
         How many tokens are drafted may depend on how many requests run (`draft_tiers`), so no more and no fewer at once.
@@ -97,7 +97,7 @@ class _Measuring:
             count = at_once
         jobs = self._composer.jobs([order] * count, "more, as no stream")
         silence_s = max(self._settings.silence_s, 2 * one_s)  # nothing comes of a reply until it is whole
-        return with_positions(counted, self._bench, jobs, Rules(silence_s, at_once, None, self._bench.is_stopped))
+        return ask_whole(self._bench, jobs, Rules(silence_s, at_once, None, self._bench.is_stopped))
 
     # Warming up.
 

@@ -16,6 +16,7 @@ from stoker.bench.player import Follow, Played, Rules, play
 from stoker.bench.reading import Answered, read_request
 from stoker.bench.server import Server
 from stoker.bench.speculation import RESET, speculation_between, speculation_told, went_back
+from stoker.bench.steps import with_steps
 from stoker.counters import Counters
 from stoker.records import BenchRepeat, ClientSeen, RequestSeen, SpeculationSeen
 
@@ -68,7 +69,7 @@ def measure(bench: Bench, jobs: Iterable[Job], opened: int, rules: Rules, follow
     answers = early or _read_all(bench, played)
     requests = [one.seen for one in answers]
     after = _await_counters(bench.server, before, requests)
-    speculation, doubts = _speculation(before, after, answers)
+    speculation, doubts = _speculation(bench.server, before, after, answers)
     repeat = BenchRepeat(
         began_at=played.began_at,
         took_s=max((one.sent_at_s + (one.last_token_s or 0.0) for one in requests if not one.error), default=played.took_s),
@@ -133,10 +134,11 @@ def _await_counters(server: Server, before: Counters | None, requests: Sequence[
 
 
 def _speculation(
-    before: Counters | None, after: Counters | None, answers: Sequence[Answered]
+    server: Server, before: Counters | None, after: Counters | None, answers: Sequence[Answered]
 ) -> tuple[SpeculationSeen | None, tuple[str, ...]]:
     """Returns what was speculated, by the counters unless others moved them too, else by what the answers tell."""
-    told = speculation_told([one.stream for one in answers if not one.seen.error])
+    streams = [one.stream for one in answers if not one.seen.error]
+    told = speculation_told(streams)
     if before is None or after is None:
         return told, ()
     if went_back(before, after):
@@ -147,6 +149,8 @@ def _speculation(
     if generated is not None and ours and generated > ours * OTHERS + len(answers):
         doubt = f"the engine generated {generated} tokens and our answers had {ours}: somebody else asked it meanwhile"
         return told or counted, (doubt,)
+    if counted is not None and counted.accept_rate is None and counted.verify_steps:
+        counted = with_steps(counted, streams, server.drafts_a_step)
     return counted or told, ()
 
 

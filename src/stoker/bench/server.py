@@ -35,6 +35,8 @@ BY_ENGINE: dict[str | None, Body] = {
     None: RUNNING_COUNT,
 }
 NO_CACHE: dict[str | None, Body] = {"llamacpp": {"cache_prompt": False}}
+UNCOUNTED = ("sglang",)  # it counts verify calls, and not what they were about
+SERVER_INFO = ("/server_info", "/get_server_info")  # the second is its older name
 SALTED = ("vllm", "sglang")  # of requests with another `cache_salt` their prefix caches know nothing
 
 
@@ -43,7 +45,8 @@ class Server(NamedTuple):
 
     `reuses`: connections may be kept; llama.cpp holds one of its few threads for each.
 
-    `chat` asks under `/v1`, `root` beside it, `engine` the engine's own pages; None where those cannot be reached.
+    `chat` asks under `/v1`, `root` beside it, `engine_asker` the engine's own pages; None where those cannot be reached.
+    `drafts_a_step`: how many tokens each verify step is asked about, where the engine tells and does not count them.
     """
 
     target: Target
@@ -55,6 +58,7 @@ class Server(NamedTuple):
     tokenizes: bool
     extra: Body
     reuses: bool
+    drafts_a_step: int | None = None
 
     def counters(self) -> Counters | None:
         """Returns what the engine has counted so far; None where it does not tell."""
@@ -96,7 +100,18 @@ def meet(target: Target, known_engine: str | None = None) -> Server:
             asker.close()
         raise
     tokenizes = _tokenizes(root, target.model)
-    return Server(target, chat, root, engine_asker, engine, context, tokenizes, extra, reuses)
+    drafts = _drafts_a_step(engine_asker) if engine in UNCOUNTED else None
+    return Server(target, chat, root, engine_asker, engine, context, tokenizes, extra, reuses, drafts)
+
+
+def _drafts_a_step(asker: Asker) -> int | None:
+    """Returns how many drafts SGLang says that a step has: one place of those that it verifies is the step's own token."""
+    for path in SERVER_INFO:
+        said = asker.read_json("GET", path)
+        verified = said.get("speculative_num_draft_tokens") if isinstance(said, dict) else None
+        if isinstance(verified, int) and verified > 1:
+            return verified - 1
+    return None
 
 
 def _listed(chat: Asker, model: str) -> Body:

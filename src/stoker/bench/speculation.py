@@ -109,8 +109,17 @@ def join_speculation(seen: Sequence[SpeculationSeen | None]) -> SpeculationSeen 
     )
     if drafted is not None and accepted is not None:
         return make_speculation(known[0].source, drafted, accepted, steps, _mean_by_position(known))
-    lengths = [(one.accept_length or 0.0) * (one.verify_steps or 0) for one in known]
-    return SpeculationSeen(known[0].source, None, None, steps, None, sum(lengths) / steps if steps else None)
+    length, rate = (_mean_of_steps(known, name) for name in ("accept_length", "accept_rate"))
+    return SpeculationSeen(known[0].source, None, None, steps, rate, length, _mean_by_position(known))
+
+
+def _mean_of_steps(known: Sequence[SpeculationSeen], name: str) -> float | None:
+    """Returns the mean of a figure of all repeats, each weighed by its steps; None unless all tell it."""
+    values = [(getattr(one, name), one.verify_steps or 0) for one in known]
+    steps = sum(weight for _, weight in values)
+    return (
+        None if not steps or any(one is None for one, _ in values) else sum(one * weight for one, weight in values) / steps
+    )
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

@@ -1,0 +1,49 @@
+"""Reads from streams what each verify step accepted, where every chunk is one step. Pure.
+
+SGLang counts verify calls and no places, sends a chunk for each step, and says in each how many tokens there were until then
+(`continuous_usage_stats`). Where they are as many steps as it counted calls, none were joined on the way, and the shares by
+place are those of the very requests that were measured. Some are joined where a client falls behind, or a text waits for the
+rest of a letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from stoker.bench.events import Stream
+from stoker.records import SpeculationSeen
+
+
+def with_steps(counted: SpeculationSeen, streams: Iterable[Stream], drafts_a_step: int | None) -> SpeculationSeen:
+    """Returns what was counted, with the rate and the positions that the streams tell, where they tell all steps."""
+    accepted = accepted_by_steps(streams, counted.verify_steps)
+    if not accepted:
+        return counted
+    by_position = tuple(sum(one > place for one in accepted) / len(accepted) for place in range(max(accepted)))
+    rate = sum(by_position) / drafts_a_step if drafts_a_step else None
+    return msgspec.structs.replace(counted, accept_rate=rate, accept_rate_by_position=by_position)
+
+
+def accepted_by_steps(streams: Iterable[Stream], verify_steps: int | None) -> Sequence[int]:
+    """Returns how many drafts each step accepted; empty where it is not told.
+
+    An answer's last step is left out: its end may lie within what was accepted.
+    """
+    tables = [step_tokens(one) for one in streams]
+    if sum(map(len, tables)) != verify_steps:
+        return ()
+    return [tokens - 1 for table in tables for tokens in table[:-1]]
+
+
+def step_tokens(stream: Stream) -> list[int]:
+    """Returns the tokens of each step of a stream behind the first token, which comes of the prompt."""
+    told = [one.until_now for one in stream.texts]
+    if stream.usage is not None:
+        told.append(stream.usage.completion_tokens)  # its last step had no text where the end alone was in it
+    known = [one for one in told if one is not None]
+    if len(known) < len(told):
+        return []
+    return [now - before for before, now in pairwise(known) if now > before]  # a step's thoughts and words are two chunks
