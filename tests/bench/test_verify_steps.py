@@ -53,6 +53,14 @@ def test_steps_that_are_not_as_many_as_were_counted_tell_nothing() -> None:
     assert with_steps(COUNTED, [told(1, 5, 12, 13, 17, 21)], 4) is COUNTED  # two came as one
     assert with_steps(COUNTED, [told(1, None, 9, 12, 13, 17, 21)], 4) is COUNTED
     assert with_steps(COUNTED, [], 4) is COUNTED
+    assert accepted_by_steps([told(*STEPS)], CALLS - 1) == ()  # somebody else's, or counted otherwise
+
+
+def test_one_in_fifty_may_be_joined_and_what_is_more_than_a_step_can_have_is_left_out() -> None:
+    many = [told(*STEPS)] * 9
+    assert len(accepted_by_steps([*many, told(1, 9, 12, 13, 17, 21)], 10 * CALLS, 4)) == 10 * (CALLS - 1) - 2
+    assert max(accepted_by_steps([*many, told(1, 9, 12, 13, 17, 21)], 10 * CALLS)) == 7
+    assert accepted_by_steps([*many[1:], *[told(1, 9, 12, 13, 17, 21)] * 2], 10 * CALLS, 4) == ()
 
 
 def test_a_step_may_have_two_chunks_or_at_the_end_none() -> None:
