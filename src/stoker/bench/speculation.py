@@ -115,11 +115,9 @@ def join_speculation(seen: Sequence[SpeculationSeen | None]) -> SpeculationSeen 
 
 def _mean_of_steps(known: Sequence[SpeculationSeen], name: str) -> float | None:
     """Returns the mean of a figure of all repeats, each weighed by its steps; None unless all tell it."""
-    values = [(getattr(one, name), one.verify_steps or 0) for one in known]
-    steps = sum(weight for _, weight in values)
-    return (
-        None if not steps or any(one is None for one, _ in values) else sum(one * weight for one, weight in values) / steps
-    )
+    told = [(value, one.verify_steps or 0) for one in known if (value := getattr(one, name)) is not None]
+    steps = sum(weight for _, weight in told)
+    return sum(value * weight for value, weight in told) / steps if steps and len(told) == len(known) else None
 
 
 def _sum(values: Sequence[int | None]) -> int | None:
