@@ -17,8 +17,8 @@ test: $(VENV)/.dev
 	@tools/install-test-packages
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS) $(AGAIN)
 
-# The real vLLM on the processor, LiteLLM with a fallback in front of it, and Prometheus behind it; three quarters of an hour on
-# two cores, half an hour of it tuning, and four minutes more to install them once a machine. vLLM's Python is asked for here, so that a machine for which no such vLLM is made says so and goes on.
+# The real vLLM on the processor, LiteLLM with a fallback in front of it, and Prometheus behind it; tuning takes half an hour
+# on two cores, the rest less, and to install them four minutes once a machine. vLLM's Python is asked for here, so that a machine for which no such vLLM is made says so and goes on.
 ENGINES ?= tests/with_vllm
 test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) && peers=$$(tools/make-peers litellm) || exit 1; \

@@ -1,9 +1,9 @@
 """Reads from streams what each verify step accepted, where every chunk is one step. Pure.
 
 SGLang counts verify calls and no places, sends a chunk for each step, and says in each how many tokens there were until then
-(`continuous_usage_stats`). Where they are as many steps as it counted calls, none were joined on the way, and the shares by
-place are those of the very requests that were measured. Some are joined where a client falls behind, or where a step has no
-text: a token that ends an answer, the beginning of a letter (in vLLM's streams 1 of 206).
+(`continuous_usage_stats`). Where they are nearly as many as the calls that it counted, the shares by place are those of the
+very requests that were measured. Steps are joined where a client falls behind, or where one has no text: a token that ends an
+answer, the beginning of a letter (1 of 206 in vLLM, tests/with_vllm/test_heads.py).
 """
 
 from __future__ import annotations
