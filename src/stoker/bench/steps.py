@@ -2,8 +2,8 @@
 
 SGLang counts verify calls and no places, sends a chunk for each step, and says in each how many tokens there were until then
 (`continuous_usage_stats`). Where they are nearly as many as the calls that it counted, the shares by place are those of the
-very requests that were measured. Steps are joined where a client falls behind, or where one has no text, as what ends an
-answer, the beginning of a letter (1 of 206 in vLLM, tests/with_vllm/test_heads.py).
+very requests that were measured. Steps are joined where a client falls behind, or where one has no text, as at an
+answer's end or at the beginning of a letter (1 of 206 in vLLM, tests/with_vllm/test_heads.py).
 """
 
 from __future__ import annotations
