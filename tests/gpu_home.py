@@ -123,11 +123,11 @@ class GpuHome(Home):
 
     limit_s = 300.0
 
-    def __init__(self, folder: Path, engine: Engine, services: str) -> None:
+    def __init__(self, folder: Path, engine: Engine, services: str, limits: str = "") -> None:
         super().__init__(folder)
         self.engine = engine
         self.leaders: set[int] = set()
-        self.configure(services)
+        self.configure(services, limits=limits)
 
     def bring_up(self, name: str) -> ServiceView:
         """Brings a service up, and notes how long that took and what of."""

@@ -24,7 +24,7 @@ from benchmarks.tuning import share_cores
 
 ROOT = Path(__file__).resolve().parents[1]
 SITES = {"sglang": "STOKER_SGLANG_SITE", "vllm": "STOKER_VLLM_SITE"}
-AT_ONCE = 4  # starts beside each other; more wait for one another's compilers on 16 cores
+AT_ONCE = 5  # starts beside each other, as many as there are groups; more would wait for each other's compilers on 16 cores
 NOTHING_TO_RUN = 5  # pytest's word for it
 # A plugin that a Python with torch often has; it warns where tests run side by side, and a warning is an error here.
 WITHOUT = ("-p", "no:benchmark")

@@ -79,15 +79,17 @@ def measured(server: Server, requests: int, turns: int = 1, **more: Any) -> Spec
     return told
 
 
-@pytest.mark.parametrize(("requests", "more"), [(1, 4), (6, 6), (12, 12)])
-def test_other_prompts_are_asked_as_no_stream_and_the_counters_keep_the_length(requests: int, more: int) -> None:
+@pytest.mark.parametrize(("requests", "more"), [(1, 2), (3, 4), (6, 6), (12, 12)])
+def test_measured_prompts_are_asked_again_as_no_stream_and_the_counters_keep_the_length(requests: int, more: int) -> None:
     with bench_server(tokens=NEW) as server:
         poem = recorded("standalone.chat-poem-0")
         asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, poem)))
         told = measured(server, requests)
     whole = [body for body in asked if body.get("return_meta_info")]
     assert len(whole) == more
-    assert not [body for body in whole if body["messages"] in [one["messages"] for one in server.bodies]]
+    measured_last = [one["messages"] for one in server.bodies[-2 * requests :]]
+    assert [body["messages"] for body in whole if body["messages"] not in measured_last] == []
+    assert len({json.dumps(body["messages"]) for body in whole}) == more  # each once
     assert not [body for body in whole if "stream" in body or "stream_options" in body]
     assert {body["max_tokens"] for body in whole} == {NEW}
     assert told.source == f"counters of sglang; by position {more} more replies"
@@ -123,6 +125,15 @@ def test_where_replies_do_not_tell_the_counters_are_all_there_is(how: str) -> No
         told = measured(server, 1)
     assert [body for body in asked if body.get("return_meta_info")]
     assert (told.source, told.accept_length, told.accept_rate_by_position) == ("counters of sglang", LENGTH, None)
+
+
+def test_of_a_load_that_was_kept_up_the_first_four_are_asked_again() -> None:
+    with bench_server(tokens=NEW) as server:
+        asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, recorded("standalone.chat-poem-0"))))
+        assert measured(server, 1, soak_s=1.0).accept_rate_by_position is not None
+    words = [body["messages"] for body in asked if body.get("return_meta_info")]
+    assert len(words) == 4
+    assert [one for one in words if one not in [body["messages"] for body in server.bodies]] == []
 
 
 def test_talks_of_several_turns_are_asked_for_their_first() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpu_drafts import check_measured_as_counted, check_same_words
+from gpu_drafts import check_measured_as_counted, check_same_words, say_alone
 from gpu_home import MODELS, SGLANG, GpuHome, Said, kept
 from verdicts_seen import verdicts_of
 
@@ -20,7 +20,10 @@ DRAFTS = {
     "eagle3-tiers": f"{EAGLE3}draft_tiers = [[1, 1, 4], [2, 8, 1]]",
     "eagle3-tree": f"{EAGLE3}draft_steps = 4\ndraft_topk = 4\ndraft_tokens = 12",
 }
-GROUPS = {"eagle": "trees", "eagle-tree": "trees", "eagle3": "heads", "eagle3-tree": "heads", "eagle3-tiers": "heads"}
+GROUPS = {
+    "eagle": "trees", "eagle-tree": "trees", "eagle3": "heads", "eagle3-tiers": "heads", "eagle3-tree": "others",
+    "standalone": "others",
+}  # fmt: skip
 # Those of one word run one after the other in one process, and others beside them.
 WAYS = [pytest.param(way, marks=pytest.mark.xdist_group(GROUPS.get(way, "sglang"))) for way in DRAFTS]
 pytestmark = pytest.mark.elsewhere(SGLANG.is_here, "an unpacked SGLang (STOKER_SGLANG_SITE)")
@@ -36,15 +39,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
 
 
 @pytest.fixture(scope="module")
-def plain(home: GpuHome) -> list[Said]:
+def plain(home: GpuHome, tmp_path_factory: pytest.TempPathFactory) -> list[Said]:
     """What the model says without drafts."""
-    home.bring_up("plain")
-    return home.say_greedily("plain", with_gaps=True)
+    return say_alone(home, tmp_path_factory)
 
 
 @pytest.mark.xdist_group("sglang")
 def test_its_start_is_told_in_stages_and_it_is_verified(home: GpuHome, plain: list[Said]) -> None:
     assert len(plain) == 200
+    home.bring_up("plain")
     assert {"import", "weights", "graphs"} <= set(home.stages("plain"))
     report = home.json("verify", "plain", "--probe", "answers", "--probe", "identity", "--probe", "streaming")
     home.note("verify", "plain", verdicts=verdicts_of(report))
@@ -55,17 +58,18 @@ def test_its_start_is_told_in_stages_and_it_is_verified(home: GpuHome, plain: li
 @pytest.mark.xdist_group("sglang")
 def test_the_model_alone_says_the_same_again(home: GpuHome, plain: list[Said]) -> None:
     home.json("up", "plain")
-    check_same_words(home, "plain", plain)
+    check_same_words(home, "plain", plain, home.say_greedily("plain"))
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
-    home: GpuHome, plain: list[Said], way: str
+    home: GpuHome, tmp_path_factory: pytest.TempPathFactory, way: str
 ) -> None:
     home.run("down")
     home.bring_up(way)
     try:
         check_measured_as_counted(home, way)
-        check_same_words(home, way, plain)
+        guessed = home.say_greedily(way)
     finally:
         home.run("down", way)
+    check_same_words(home, way, say_alone(home, tmp_path_factory), guessed)

@@ -13,6 +13,7 @@ from benchmarks.tuning_page import NEAR
 
 from gpu_home import MODELS, SGLANG, VLLM, Engine, GpuHome, kept
 from heavy_model import write_heavy
+from home import wait_for
 from stoker.config import read_config
 from stoker.flows.tunable import read_tunable
 from stoker.flows.tune_asking import Asking
@@ -101,9 +102,11 @@ def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(home
     wish = read_config(home.paths.config).services["coder"]
     assert (wish.speculation, wish.draft_tokens) == (HEAD, chosen.draft_tokens)
     assert rates[chosen.name] > rates["off"]
-    home.run("down")
     ways = tuple(way for family in families for way in family.ways)
-    swept = sweep(tmp_path, BESIDE[home.engine.name], home.folder / HEAVY, ways, chosen)
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(home.run, "down", code=None)  # it waits for the host's memory too, which others take meanwhile
+        wait_for("its processes' end", lambda: not home.engines())
+        swept = sweep(tmp_path, BESIDE[home.engine.name], home.folder / HEAVY, ways, chosen)
     for way, each in swept.rates.items():
         home.note("sweep", "coder", way=way.name, tok_s=mean(each), rounds=len(each))
     turns = swept.turns(chosen)

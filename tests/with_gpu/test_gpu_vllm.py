@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from gpu_drafts import check_measured_as_counted, check_same_words
+from gpu_drafts import check_measured_as_counted, check_same_words, say_alone
 from gpu_home import CHAT, MODELS, VLLM, GpuHome, Said, family, kept
 from home import wait_for
 from stoker.records import State
@@ -22,7 +22,7 @@ DRAFTS = {
     "eagle3": f'speculation = "eagle3"\ndraft = "{MODELS}/hf-eagle3"\ndraft_tokens = 4',
 }
 # Those of one word run one after the other in one process, and others beside them.
-GROUPS = {"eagle": "heads", "eagle3": "heads"}
+GROUPS = {"eagle": "heads", "eagle3": "heads", "ngram": "others"}
 WAYS = [pytest.param(way, marks=pytest.mark.xdist_group(GROUPS.get(way, "vllm"))) for way in DRAFTS]
 PARSERS = ', enable-auto-tool-choice = true, tool-call-parser = "hermes", reasoning-parser = "deepseek_v3"'
 pytestmark = pytest.mark.elsewhere(VLLM.is_here, "an unpacked vLLM for a GPU (STOKER_VLLM_SITE)")
@@ -39,15 +39,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
 
 
 @pytest.fixture(scope="module")
-def plain(home: GpuHome) -> list[Said]:
+def plain(home: GpuHome, tmp_path_factory: pytest.TempPathFactory) -> list[Said]:
     """What the model says without drafts."""
-    home.bring_up("plain")
-    return home.say_greedily("plain", with_gaps=True)
+    return say_alone(home, tmp_path_factory)
 
 
 @pytest.mark.xdist_group("vllm")
 def test_it_is_proved_verified_and_stopped(home: GpuHome, plain: list[Said]) -> None:
     assert len(plain) == 200
+    home.bring_up("plain")
     report = home.json("verify", "plain", "--probe", "answers", "--probe", "identity", "--probe", "streaming")
     home.note("verify", "plain", verdicts=verdicts_of(report))
     run, _, _ = home.measure("plain", "code")
@@ -93,18 +93,19 @@ def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_st
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
-    home: GpuHome, plain: list[Said], way: str
+    home: GpuHome, tmp_path_factory: pytest.TempPathFactory, way: str
 ) -> None:
-    home.run("down", "plain")
+    home.run("down")
     home.bring_up(way)
     try:
         check_measured_as_counted(home, way)
-        check_same_words(home, way, plain)
+        guessed = home.say_greedily(way)
     finally:
         home.run("down", way)
+    check_same_words(home, way, say_alone(home, tmp_path_factory), guessed)
 
 
-@pytest.mark.xdist_group("killed")
+@pytest.mark.xdist_group("others")
 def test_tools_are_called_where_a_parser_is_given(home: GpuHome) -> None:
     home.run("down")
     home.bring_up("parsing")

@@ -51,7 +51,7 @@ def plain(home: GpuHome) -> list[Said]:
 def test_a_head_says_the_same_and_is_measured_as_vllm_counts_itself(home: GpuHome, plain: list[Said], head: str) -> None:
     home.bring_up(head)
     check_measured_as_counted(home, head)
-    check_same_words(home, head, plain)
+    check_same_words(home, head, plain, home.say_greedily(head, PROMPTS))
     check_streams_tell_what_is_counted(home, head)
     home.run("down")
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, islice, repeat
 from typing import Any, NamedTuple
 
 import msgspec
 
 from stoker.bench.arrivals import TraceLine, due_times_s
-from stoker.bench.composing import Composer, Order, repeat_name
+from stoker.bench.composing import Composer, Order, repeat_name, soak_names
 from stoker.bench.counter_watch import CounterWatch
 from stoker.bench.doubts import doubts_of
+from stoker.bench.exchange import Job
 from stoker.bench.figures import answered, figures_of, itl_token_s
 from stoker.bench.intervals import LEAST_VALUES, is_as_narrow_as, median_of
 from stoker.bench.machine import join_seen
@@ -83,21 +84,31 @@ class _Measuring:
         return with_positions(result, self._ask_more())
 
     def _ask_more(self) -> SpeculationSeen | None:
-        """Asks some more for what the engine tells in whole replies alone: as many as are under way at once, at least four.
+        """Asks some of them once more for what the engine tells in whole replies alone: as many as were under way at once,
+        or four.
 
         How many tokens are drafted may depend on how many requests run (`draft_tiers`), so no more and no fewer at once.
         """
         self._tell("what is accepted by position")
-        order = self._order()._replace(new_tokens=min(self._order().new_tokens, MOST_NEW))
+        new_tokens = min(self._order().new_tokens, MOST_NEW)
         at_once = self._cell.load.concurrency or 1
         count = max(LEAST_MORE, at_once)
         ttft_s, token_s = (*_middles(self._kept[-1].repeat), 0.0, 0.0)[:2]
-        one_s = at_once * ttft_s + order.new_tokens * token_s
+        one_s = at_once * ttft_s + new_tokens * token_s
         if count / at_once * one_s > WARMUP_SHARE * self._settings.budget_s:
             count = at_once
-        jobs = self._composer.jobs([order] * count, "more, as no stream")
+        jobs = list(islice(self._asked(new_tokens), count))
         silence_s = max(self._settings.silence_s, 2 * one_s)  # nothing comes of a reply until it is whole
         return ask_whole(self._bench, jobs, Rules(silence_s, at_once, None, self._bench.is_stopped))
+
+    def _asked(self, new_tokens: int) -> Iterator[Job]:
+        """Yields the requests that were measured, to be asked at once for so many tokens; the last repeat's first."""
+        if self._settings.soak_s is not None:
+            names, orders = soak_names(), [self._order()]
+        else:
+            names, orders = map(repeat_name, reversed(range(len(self._kept)))), self._orders(is_warmup=False)
+        shorter = [one._replace(new_tokens=new_tokens, due_s=None) for one in orders]
+        return chain.from_iterable(self._composer.jobs(shorter, name) for name in names)
 
     # Warming up.
 
@@ -173,7 +184,7 @@ class _Measuring:
             most = int((load.rate_per_s or 1.0) * (self._settings.soak_s or 0.0)) + 1
             due = due_times_s(load, most, f"{self._settings.seed}:soak")
             orders = (self._order()._replace(due_s=one) for one in due)
-        jobs = (self._composer.jobs([order], f"soak {number}")[0] for number, order in enumerate(orders))
+        jobs = (self._composer.jobs([order], name)[0] for name, order in zip(soak_names(), orders, strict=False))
         rules = Rules(self._settings.silence_s, load.concurrency, self._settings.soak_s, self._bench.is_stopped)
         watch = self._bench.watch
         counters = CounterWatch(self._bench.server.engine_asker.another(), span_of(self._settings.soak_s or 0.0))

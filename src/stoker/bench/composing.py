@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from itertools import count
 from random import Random
 from typing import Any, NamedTuple
 
@@ -31,6 +32,11 @@ class Order(NamedTuple):
 def repeat_name(number: int) -> str:
     """Returns what names a repeat that counts, beside seed and cell."""
     return f"repeat {number}"
+
+
+def soak_names() -> Iterator[str]:
+    """Yields what names each request of a load that is kept up, in turn."""
+    return (f"soak {number}" for number in count())
 
 
 class Composer:

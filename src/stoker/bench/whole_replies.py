@@ -1,10 +1,10 @@
-"""Asks some requests more, as no stream, for what SGLang tells of drafts by position in whole replies alone.
+"""Asks some requests once more, as no stream, for what SGLang tells of drafts by position in whole replies alone.
 
 That is needed where its streams' chunks are not its steps (`bench/steps.py`). Its counters have verify calls and what these
 gave, so a mean; `return_meta_info` adds to a reply how many of its steps accepted how many drafts, and a request for it as a
-stream is refused (seen in 0.5.16). They are other prompts than those that were measured: SGLang's n-grams know what was said
-to these, and a step gave 7.7 tokens for 3.1 (on an H100). They learn from other answers too: 4.5 for 3.0, where a draft
-model's and EAGLE's steps were at most 11 % apart in 12 cells.
+stream is refused (seen in 0.5.16). They are prompts that were measured, so that EAGLE and a draft model propose the same
+again: on an H100 other prompts had 7 % more tokens a step. SGLang's n-grams know what was said to these (7.7 tokens for
+3.1) and learn from other answers too (4.5 for 3.0), so theirs are told as unknown.
 """
 
 from __future__ import annotations
