@@ -13,7 +13,8 @@ from stoker.records import Way
 from stoker.store.services import read_saved
 from support import DEMO
 
-QUICK = ("--pp", "64", "--tg", "48", "--measure", "1s", "--precision", "20%")
+MEASURE_S = 1
+QUICK = ("--pp", "64", "--tg", "48", "--measure", f"{MEASURE_S}s", "--precision", "20%")
 OFF = f"""
 # the demo model, as a service of ours
 [service.coder]

@@ -149,9 +149,16 @@ def test_a_lost_request_for_a_connection_costs_the_kernels_second(ends: Ends) ->
 
 def test_the_kernel_measures_the_delay_as_its_round_trip(ends: Ends) -> None:
     ends.wire.be(DELAY_S)
+    measured_s = [round_trip_s(ends) for _ in range(5)]
+    assert min(measured_s) >= 2 * DELAY_S
+    assert median(measured_s) < 2 * DELAY_S + SLACK_S
+
+
+def round_trip_s(ends: Ends) -> float:
+    """Returns what the kernel takes for the round trip's time of a new connection."""
     with (
         ends.far.inside(), socket.create_server((ends.far.address, 0)) as server, ends.near.inside(),
         socket.create_connection(server.getsockname()[:2]) as one,
     ):  # fmt: skip
         (smoothed_us,) = struct.unpack_from("I", one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), RTT_AT)
-    assert 2 * DELAY_S <= smoothed_us / 1e6 < 2 * DELAY_S + SLACK_S
+    return float(smoothed_us) / 1e6
