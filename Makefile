@@ -4,8 +4,8 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 PYTHON ?= python3
 export PYTHON
-# Images of containers often set it, and then each of the thousands of processes that the tests start compiles all anew: half of
-# what starting a daemon takes.
+# Images of containers often set it, and then each of the thousands of processes that the tests start compiles all anew, nearly
+# half of what starting a daemon takes.
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: up test test-engines test-gpu test-clients test-faults check lint types layers docs docs-check bench bench-gpu bench-gateway bench-accuracy bench-tuning soak clean

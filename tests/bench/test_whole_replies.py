@@ -10,6 +10,7 @@ import pytest
 
 from bench_seen import run_bench
 from bench_server import Play, Server, bench_server, refuses, reply
+from stoker.bench.arrivals import TraceLine
 from stoker.bench.whole_replies import told_by_replies
 from stoker.records import BenchLoad, SpeculationSeen, Target
 
@@ -88,7 +89,7 @@ def test_measured_prompts_are_asked_again_as_no_stream_and_the_counters_keep_the
     whole = [body for body in asked if body.get("return_meta_info")]
     assert len(whole) == more
     measured_last = [one["messages"] for one in server.bodies[-2 * requests :]]
-    assert [body["messages"] for body in whole if body["messages"] not in measured_last] == []
+    assert all(body["messages"] in measured_last for body in whole)
     assert len({json.dumps(body["messages"]) for body in whole}) == more  # each once
     assert not [body for body in whole if "stream" in body or "stream_options" in body]
     assert {body["max_tokens"] for body in whole} == {NEW}
@@ -131,9 +132,19 @@ def test_of_a_load_that_was_kept_up_the_first_four_are_asked_again() -> None:
     with bench_server(tokens=NEW) as server:
         asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, recorded("standalone.chat-poem-0"))))
         assert measured(server, 1, soak_s=1.0).accept_rate_by_position is not None
-    words = [body["messages"] for body in asked if body.get("return_meta_info")]
-    assert len(words) == 4
-    assert [one for one in words if one not in [body["messages"] for body in server.bodies]] == []
+    again = [body["messages"] for body in asked if body.get("return_meta_info")]
+    measured_words = [body["messages"] for body in server.bodies]
+    places = [measured_words.index(one) for one in again]
+    assert places == list(range(places[0], places[0] + 4))  # behind the warm-ups, in turn
+
+
+def test_each_request_of_a_trace_is_asked_again_for_its_own_length() -> None:
+    trace = [TraceLine(0.0, 64, NEW), TraceLine(0.01, 128, 2 * NEW)]
+    with bench_server(tokens=NEW) as server:
+        asked = speak_like_sglang(server, lambda body, send, over: send(reply(200, recorded("standalone.chat-poem-0"))))
+        measured(server, 1, trace=trace)
+    again = [body for body in asked if body.get("return_meta_info")]
+    assert [body["max_tokens"] for body in again] == [NEW, 2 * NEW] * 2  # of two repeats
 
 
 def test_talks_of_several_turns_are_asked_for_their_first() -> None:

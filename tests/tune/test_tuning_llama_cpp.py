@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from typing import Any
 
 import gguf
 import pytest
@@ -38,15 +39,20 @@ def test_one_kind_alone_is_tried_beside_off_and_what_the_service_has(home: Home)
 
 def repeats_of(home: Home, run_id: int) -> int:
     """How often a kept run measured its only cell."""
-    [cell] = home.json("bench", "show", str(run_id))["run"]["cells"]
-    return max(len(one["values"]) for one in cell["figures"])
+    return max(len(one["values"]) for one in figures_of(home, run_id))
 
 
 def measuring_s(home: Home, run_id: int) -> float:
     """How long a kept run measured its only cell, of one request at a time."""
-    [cell] = home.json("bench", "show", str(run_id))["run"]["cells"]
-    [each_s] = [one["values"] for one in cell["figures"] if one["name"] == "e2e_s"]
+    [each_s] = [one["values"] for one in figures_of(home, run_id) if one["name"] == "e2e_s"]
     return float(sum(each_s))
+
+
+def figures_of(home: Home, run_id: int) -> list[dict[str, Any]]:
+    """Returns the figures of a kept run's only cell."""
+    [cell] = home.json("bench", "show", str(run_id))["run"]["cells"]
+    figures: list[dict[str, Any]] = cell["figures"]
+    return figures
 
 
 def test_a_draft_that_cannot_pay_is_found_out_and_rollback_goes_back_to_it(home: Home) -> None:

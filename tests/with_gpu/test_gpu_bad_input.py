@@ -26,7 +26,7 @@ EXPLAINS = {
     ("sglang", "narrow-eagle3"): "sglang-draft-head-width", ("vllm", "narrow-eagle3"): "vllm-draft-head-width",
 }  # fmt: skip
 # Nothing is told here of memory, and the host's does not come back while other engines of the run take it.
-SOON = "settle_s = 5"
+LIMITS = "settle_s = 5"
 pytestmark = [
     pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
     pytest.mark.xdist_group("bad input"),
@@ -62,7 +62,7 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     tables = [engine.table(f"narrow-{kind}", f'speculation = "{kind}"\ndraft = "{path}"') for kind, path in narrow.items()]
     tables.append(_ask_for_a_missing_kernel(engine))
     tables.append(engine.table("mtp", flags=_own_heads(engine)))
-    with kept(GpuHome(folder, engine, "".join(tables), SOON)) as home:
+    with kept(GpuHome(folder, engine, "".join(tables), LIMITS)) as home:
         yield home
 
 
@@ -131,7 +131,7 @@ def test_an_engine_that_was_built_for_another_torch_is_told_as_such(engine: Engi
         pytest.skip(f"this build has no {library}")
     site = site_for_another_torch(Path(engine.site), tmp_path / "site", Path(library), function)
     other = engine.beside_others._replace(site=str(site))
-    with kept(GpuHome(tmp_path, other, other.table("other-torch"), SOON)) as home:
+    with kept(GpuHome(tmp_path, other, other.table("other-torch"), LIMITS)) as home:
         assert home.run("up", "other-torch", code=None).returncode != 0
         first = told(home, "other-torch")
     assert first is not None

@@ -84,30 +84,28 @@ class _Measuring:
         return with_positions(result, self._ask_more())
 
     def _ask_more(self) -> SpeculationSeen | None:
-        """Asks some of them once more for what the engine tells in whole replies alone: as many as were under way at once,
-        or four.
+        """Asks what was measured once more for what whole replies alone tell: as many as were under way at once, or four.
 
         How many tokens are drafted may depend on how many requests run (`draft_tiers`), so no more and no fewer at once.
         """
         self._tell("what is accepted by position")
-        new_tokens = min(self._order().new_tokens, MOST_NEW)
         at_once = self._cell.load.concurrency or 1
         count = max(LEAST_MORE, at_once)
         ttft_s, token_s = (*_middles(self._kept[-1].repeat), 0.0, 0.0)[:2]
-        one_s = at_once * ttft_s + new_tokens * token_s
+        one_s = at_once * ttft_s + min(self._order().new_tokens, MOST_NEW) * token_s
         if count / at_once * one_s > WARMUP_SHARE * self._settings.budget_s:
             count = at_once
-        jobs = list(islice(self._asked(new_tokens), count))
+        jobs = list(islice(self._measured(), count))
         silence_s = max(self._settings.silence_s, 2 * one_s)  # nothing comes of a reply until it is whole
         return ask_whole(self._bench, jobs, Rules(silence_s, at_once, None, self._bench.is_stopped))
 
-    def _asked(self, new_tokens: int) -> Iterator[Job]:
-        """Yields the requests that were measured, to be asked at once for so many tokens; the last repeat's first."""
+    def _measured(self) -> Iterator[Job]:
+        """Yields the requests that were measured, due at once and for at most MOST_NEW tokens; the last repeat's first."""
         if self._settings.soak_s is not None:
             names, orders = soak_names(), [self._order()]
         else:
             names, orders = map(repeat_name, reversed(range(len(self._kept)))), self._orders(is_warmup=False)
-        shorter = [one._replace(new_tokens=new_tokens, due_s=None) for one in orders]
+        shorter = [one._replace(new_tokens=min(one.new_tokens, MOST_NEW), due_s=None) for one in orders]
         return chain.from_iterable(self._composer.jobs(shorter, name) for name in names)
 
     # Warming up.
