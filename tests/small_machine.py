@@ -12,7 +12,7 @@ from stoker.records import Endpoint, KeptVerification, Memory, Plan
 class SmallMachine:
     """Counts its memory as its size less what those processes hold; `others_bytes` is what other programs take.
 
-    With `keeps` nothing comes back when a process ends.
+    With `keeps` nothing comes back when a process ends. `anonymous_bytes` is what the kernel says that processes hold.
     """
 
     def __init__(self, pids: Path, total_bytes: int) -> None:
@@ -21,6 +21,7 @@ class SmallMachine:
         self.low_bytes = total_bytes
         self.keeps = False
         self.others_bytes = 0
+        self.anonymous_bytes: int | None = None
         self._held: dict[str, int] = {}
         pids.touch()
 
@@ -31,7 +32,7 @@ class SmallMachine:
             self._held[pid] = max(held_bytes, self._held.get(pid, 0)) if self.keeps else held_bytes
         available_bytes = self.total_bytes - self.others_bytes - sum(self._held.values())
         self.low_bytes = min(self.low_bytes, available_bytes)
-        return Memory(self.total_bytes, available_bytes, available_bytes, 0, 0, 0)
+        return Memory(self.total_bytes, available_bytes, available_bytes, 0, 0, 0, anonymous_bytes=self.anonymous_bytes)
 
 
 class NoGate:

@@ -18,7 +18,6 @@ from stoker.supervise.guard import (
     can_ever_fit,
     describe_shortage,
     missing_bytes,
-    settling_target_bytes,
 )
 from support import make_memory
 
@@ -110,24 +109,12 @@ def test_what_is_missing_at_the_limit_is_told_in_bytes() -> None:
     assert settle(10, 0.3, Readings(2, 7)) == 3 * GIB
 
 
-def test_settling_waits_for_what_the_engine_held() -> None:
-    assert settling_target_bytes(10 * GIB, 1 * GIB, 9 * GIB) == 10 * GIB - SETTLED_SLACK_BYTES
-
-
-def test_memory_that_others_took_meanwhile_is_not_waited_for() -> None:
-    assert 58 * GIB < settling_target_bytes(100 * GIB, 10 * GIB, 50 * GIB) < 60 * GIB
-
-
-def test_memory_that_others_freed_meanwhile_is_not_counted_as_the_engines() -> None:
-    assert settling_target_bytes(20 * GIB, 10 * GIB, 70 * GIB) <= 20 * GIB
-
-
-def missing_gib(available_gib: float, others_gib: float | None) -> float:
-    """What is missing after an engine of 40 GiB was started where 100 were available and processes held 8."""
-    handle = Handle(1, "m", None, None, "boot", 1, 100 * GIB, 40 * GIB, anonymous_before_bytes=8 * GIB)
+def missing_gib(available_gib: float, others_gib: float | None = None, last_gib: float = 60, claim_gib: float = 40) -> float:
+    """What is missing after an engine was started where 100 were available and processes held 8."""
+    handle = Handle(1, "m", None, None, "boot", 1, 100 * GIB, int(claim_gib * GIB), anonymous_before_bytes=8 * GIB)
     anonymous_bytes = None if others_gib is None else int(others_gib * GIB)
     memory = msgspec.structs.replace(make_memory(int(available_gib * GIB)), anonymous_bytes=anonymous_bytes)
-    return round(missing_bytes(memory, handle, 60 * GIB) / GIB, 3)
+    return round(missing_bytes(memory, handle, int(last_gib * GIB)) / GIB, 3)
 
 
 def test_what_processes_took_since_explains_as_much_of_what_is_missing() -> None:
@@ -139,16 +126,24 @@ def test_what_processes_took_since_explains_as_much_of_what_is_missing() -> None
     assert missing_gib(60, None) == 36, "nobody tells what others hold"
 
 
+def test_what_others_took_in_no_process_is_not_waited_for() -> None:
+    assert missing_gib(86, 8, last_gib=50) == 0, "10 were gone beside its 40 before it ended"
+    assert missing_gib(80, 8, last_gib=50) == 6
+    assert missing_gib(86, 8, last_gib=70) == 10, "what others freed is not the engine's"
+
+
+def test_a_small_engine_has_the_slack_of_its_machine() -> None:
+    handle = Handle(1, "m", None, None, "boot", 1, 100 * GIB, 2 * GIB)
+    for total_gib, missing in ((128, 0.72), (16, 1.75)):
+        memory = make_memory(98 * GIB, total_gib * GIB)
+        assert round(missing_bytes(memory, handle, 98 * GIB) / GIB, 2) == missing
+
+
 def test_an_engine_that_died_while_loading_held_all_that_is_gone() -> None:
-    target_bytes = settling_target_bytes(100 * GIB, 0, 40 * GIB)
-    assert 93 * GIB < target_bytes < 95 * GIB
+    assert missing_gib(40, 8, last_gib=40, claim_gib=0) == 54
 
 
-@given(amounts, amounts, amounts)
-def test_the_target_is_never_more_than_was_there_before_the_start(before: int, claim: int, last: int) -> None:
-    assert settling_target_bytes(before, claim, last) <= before - SETTLED_SLACK_BYTES
-
-
-@given(amounts, amounts)
-def test_an_engine_that_held_nothing_is_settled_as_it_is(before: int, more: int) -> None:
-    assert settling_target_bytes(before, 0, before + more) <= before
+@given(amounts, amounts, amounts, amounts)
+def test_the_mark_is_never_more_than_was_there_before_the_start(before: int, claim: int, last: int, now: int) -> None:
+    handle = Handle(1, "m", None, None, "boot", 1, before, claim)
+    assert missing_bytes(make_memory(now), handle, last) <= before - SETTLED_SLACK_BYTES - now

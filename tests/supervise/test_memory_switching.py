@@ -209,10 +209,12 @@ def test_a_start_that_takes_more_than_the_last_one_is_let_be_within_its_plan(tmp
     asyncio.run(play())
 
 
-def test_what_others_took_during_a_load_is_not_waited_for_after_a_stop(tmp_path: Path) -> None:
+@pytest.mark.parametrize("anonymous_bytes", [None, 64 * MIB], ids=["nobody tells whose", "in no process"])
+def test_what_others_took_during_a_load_is_not_waited_for_after_a_stop(tmp_path: Path, anonymous_bytes: int | None) -> None:
     async def play() -> None:
         limits = LimitsConfig(**{**asdict(LIMITS), "settle_s": 0.5})
         async with living(Desk(tmp_path, limits)) as desk:
+            desk.machine.anonymous_bytes = anonymous_bytes
             owner = await desk.up(desk.plan("first", claim_mib=464, take_mib=400, mib_per_s=400), State.LOADING)
             desk.machine.others_bytes = 400 * MIB  # more than the slack of a stop
             await reach(owner, State.READY)
