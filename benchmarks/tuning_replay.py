@@ -2,7 +2,9 @@
 
     python -m benchmarks.tuning_replay [--rows docs/measured/tuning.jsonl] [--draws 80]
 
-Also says by which powers of its draft tokens a lookup's time and tokens grow in those rows (`tune/curve.py` has them).
+Also says by which powers of its draft tokens a lookup's time and tokens grow in those rows (`tune/curve.py` has them), and,
+of both engines' rows, how far off the guesses of fewer draft tokens than any measured are, and how many sweeps' rates lie in
+their bands, which should hold four in five; less what changed for all ways alike, and without the luck of a start.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from benchmarks.tuning_page import NEAR, Figure, Row
 from stoker.engines import find
 from stoker.records import Seen, Sighting, Way
 from stoker.tune.choosing import State, choose, next_pair, next_scout, next_way
-from stoker.tune.curve import LOOKUP_GAIN
+from stoker.tune.curve import EIGHTY, LOOKUP_GAIN, guess_rate
 from stoker.tune.families import plan_families
 from stoker.tune.guessing import guess_all
 from stoker.tune.luck import BASE_SD
@@ -105,17 +107,44 @@ def powers(row: Row) -> Iterator[tuple[float, float]]:
                 yield math.log(more_s / added_s) / apart, math.log((longer - 1) / (length - 1)) / apart
 
 
+def fewer(row: Row) -> Iterator[tuple[float, bool]]:
+    """Returns how far off each guess of fewer draft tokens is, as a logarithm, and whether its band held what was swept."""
+    both = [(one, one.tuned_tok_s, one.swept_tok_s) for one in row.figures]
+    known = {one.way: (tuned, swept, one.accept_length) for one, tuned, swept in both if tuned and swept}
+    drift = statistics.fmean(math.log(tuned / swept) for tuned, swept, _ in known.values())
+    family = [(count, _chain_seen(count, tuned, length)) for count in range(1, 9)
+              for tuned, _, length in [known.get(f"draft {count}", (0.0, 0.0, None))] if length]  # fmt: skip
+    if len(family) < 2 or "off" not in known:
+        return
+    for count in range(1, family[0][0]):
+        swept = next((one.swept_tok_s for one in row.figures if one.way == f"draft {count}"), None)
+        if swept:
+            guess = guess_rate(count, "draft", Seen("text", (known["off"][0],) * 2), family)
+            off = guess.mean - math.log(swept) - drift
+            yield off, abs(off) <= EIGHTY * guess.sd
+
+
+def _chain_seen(count: int, rate: float, length: float) -> Seen:
+    return Seen("text", (rate, rate), lengths_from_mean((length - 1) / count, count), "mean")
+
+
 def main() -> None:
     """Says both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=Path, default=ROWS)
     parser.add_argument("--draws", type=int, default=80)
     options = parser.parse_args()
-    rows = [row for row in read_rows(options.rows) if row.engine == "llama.cpp"]
+    kept = read_rows(options.rows)
+    rows = [row for row in kept if row.engine == "llama.cpp"]
     for name, each in zip(
         ("time", "tokens"), zip(*(pair for row in rows for pair in powers(row)), strict=True), strict=True
     ):
         print(f"{name}: {statistics.median(each):.2f} in the middle of {len(each)}, {min(each):.2f} to {max(each):.2f}")
+    guesses = [pair for row in kept for pair in fewer(row)]
+    off = statistics.fmean(abs(one) for one, _ in guesses)
+    print(
+        f"fewer draft tokens: {off:.3f} off in the mean, {sum(held for _, held in guesses)} of {len(guesses)} in their bands"
+    )
     for luck_sd in LUCK:
         random = Random(1)
         machines = [Machine(row, luck_sd, random) for row in rows for _ in range(options.draws)]

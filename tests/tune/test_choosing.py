@@ -106,14 +106,14 @@ def test_what_cannot_win_spares_starts_and_misses_no_more(monkeypatch: pytest.Mo
     monkeypatch.setattr(choosing, "luck_of", lambda *_: {})  # so that 0021's figures are of this alone
     starts, missed = explore_many()
     assert starts == pytest.approx(3.63, abs=0.03)
-    assert missed <= 24
+    assert missed <= 18
     monkeypatch.setattr(choosing, "cannot_win", lambda *_: frozenset())
     starts, missed = explore_many()
     assert starts == pytest.approx(3.85, abs=0.03), "what 0021 compares it with"
     assert missed >= 19
 
 
-@pytest.mark.parametrize(("start_sd", "least", "most"), [(0.0, 11, 13), (0.02, 39, 19), (0.035, 83, 51), (0.05, 140, 91)])
+@pytest.mark.parametrize(("start_sd", "least", "most"), [(0.0, 8, 8), (0.02, 37, 17), (0.035, 77, 44), (0.05, 136, 88)])
 def test_where_starts_differ_by_luck_the_others_of_a_chain_spare_a_third_of_what_is_missed(
     start_sd: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

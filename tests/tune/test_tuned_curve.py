@@ -68,6 +68,28 @@ def test_without_any_counter_the_usual_rates_are_taken_and_the_band_is_wide() ->
     assert math.isfinite(blind.mean)
 
 
+def guess_step_ms(count: int, *measured_ms: tuple[int, float]) -> list[float]:
+    """The least, the likely and the most milliseconds of a step, where one without drafts takes 2; each draft is right."""
+    family = [(tokens, Seen("code", (1e3 * (1 + tokens) / ms,) * 2, tuple(range(2, tokens + 2)), "positions"))
+              for tokens, ms in measured_ms]  # fmt: skip
+    band = guess_rate(count, "eagle3", Seen("code", (500.0, 500.0)), family).band
+    return [round(1e3 * (1 + count) / (rate or math.inf), 2) for rate in (band.high_tok_s, band.tok_s, band.low_tok_s)]
+
+
+def test_that_one_drafts_at_all_may_cost_more_than_how_many() -> None:
+    least, likely, most = guess_step_ms(1, (4, 4.0), (6, 4.0))
+    assert 2.5 < likely < 4.0, "between the line from a step without drafts and one through both"
+    assert least < 2.5, "it may be the one"
+    assert most > 4.0, "or the other"
+    assert guess_step_ms(1, (4, 4.0))[1] == 2.5, "one number alone tells nothing of it"
+
+
+def test_where_every_draft_costs_the_same_both_lines_are_one() -> None:
+    assert guess_step_ms(1, (4, 4.0), (6, 5.0)) == guess_step_ms(1, (4, 4.0))
+    assert guess_step_ms(1, (4, 4.0), (6, 9.0))[1] == 2.5, "nor is a step with drafts faster than one without"
+    assert guess_step_ms(5, (4, 4.0), (6, 4.0))[1] == 4.0, "what lies between is told by both"
+
+
 def test_a_single_repeat_is_not_taken_for_certain() -> None:
     lengths = lengths_from_mean(0.5, 8)
     one, five = (guess_rate(4, "draft", PLAIN, [(8, Seen("code", rates, lengths, "positions"))])
