@@ -67,7 +67,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     home = Home(tmp_path_factory.mktemp("stage"))
     tables = [TABLE.format(name=name, model=demo_model(), group=group) for name, group in
               (("one", "pair"), ("two", "pair"), ("frail", "alone"))]  # fmt: skip
-    home.configure(WATCH + "".join(tables), limits="restart_window_s = 3600")
+    home.configure(WATCH + "".join(tables), limits="restart_window_s = 3600\nstop_grace_s = 60")
     home.run("up", "one")
     yield home
     assert home.end() == {}
@@ -76,13 +76,17 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 @pytest.mark.elsewhere(may_lock(), "the right to lock memory")
 def test_of_two_who_switch_at_once_one_is_told_and_both_see_it_settle(stage: Home, page: Page, other: Page) -> None:
     switch = of("two", "[data-deed=switch]")
-    with held_by_nobody(stage.folder, 2 * GIB):  # so that the memory of `one` is not back when it has ended
-        for person in (page, other):
-            log_in(person, stage)
-            sees(person, "that it may be switched to", f"document.querySelector({switch!r}).ariaDisabled === 'false'")
-            person.click(switch)
-        assert "This stops one" in reads(page, "dialog p")
-        page.press("Enter", ENTER)
+    for person in (page, other):
+        log_in(person, stage)
+        sees(person, "that it may be switched to", f"document.querySelector({switch!r}).ariaDisabled === 'false'")
+        person.click(switch)
+    assert "This stops one" in reads(page, "dialog p")
+    engine = stage.await_state("one", State.READY).pid or 0
+    os.kill(engine, signal.SIGSTOP)  # what is taken while it ends is not what others had before
+    page.press("Enter", ENTER)
+    stage.await_state("one", State.STOPPING)
+    with held_by_nobody(stage.folder, 2 * GIB):  # so that its memory is not back when it has ended
+        os.kill(engine, signal.SIGCONT)
         for person in (page, other):
             sees(person, "the settling", f"document.querySelector({of('one')!r}).dataset.state === 'SETTLING'")
             assert "A switch to two is under way" in reads(person, ".said")
