@@ -129,7 +129,7 @@ def _chain_seen(count: int, rate: float, length: float) -> Seen:
 
 
 def main() -> None:
-    """Says both."""
+    """Says all three."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=Path, default=ROWS)
     parser.add_argument("--draws", type=int, default=80)

@@ -15,8 +15,8 @@ DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 # Other programs live on the machine too: a stop counts as settled when this much of the engine's claim is back.
 SETTLED_SHARE = 0.9
 SETTLED_SLACK_BYTES = 256 * MIB
-# What other programs' drivers hold for them is in no process: beside four more engines a stop on a host of 251 GiB waited
-# 120 s for 0.4 GiB of it. A real loss of less than this shows over several starts (the alert memory-not-given-back).
+# What other programs' drivers hold for them is in no process: beside four starting engines a stop on a host of 251 GiB waited
+# 120 s for 0.4 GiB, most likely of it. A real loss of less than this shows over several starts (the alert memory-not-given-back).
 UNTOLD_SHARE = 0.01
 
 ReadMemory = Callable[[], Memory]
@@ -103,8 +103,8 @@ def missing_bytes(memory: Memory, handle: Handle, last_bytes: int) -> int:
     marks = [before_bytes, last_bytes + claim_bytes]
     if memory.anonymous_bytes is not None and handle.anonymous_before_bytes is not None:
         marks.append(before_bytes - max(0, memory.anonymous_bytes - handle.anonymous_before_bytes))
-    slack = max(slack_bytes(claim_bytes), int(memory.total_bytes * UNTOLD_SHARE))
-    return min(marks) - slack - memory.available_bytes
+    spare_bytes = max(slack_bytes(claim_bytes), int(memory.total_bytes * UNTOLD_SHARE))
+    return min(marks) - spare_bytes - memory.available_bytes
 
 
 def slack_bytes(claim_bytes: int) -> int:
