@@ -15,8 +15,8 @@ DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 # Other programs live on the machine too: a stop counts as settled when this much of the engine's claim is back.
 SETTLED_SHARE = 0.9
 SETTLED_SLACK_BYTES = 256 * MIB
-# What other programs' drivers hold for them is in no process: beside four starting engines a stop on a host of 251 GiB waited
-# 120 s for 0.4 GiB, most likely of it. A real loss of less than this shows over several starts (the alert memory-not-given-back).
+# What other programs' drivers hold for them is in no process: a stop beside four starting engines, on a host of 251 GiB,
+# waited 120 s for 0.4 GiB, most likely of it. A real loss of less shows over several starts (memory-not-given-back).
 UNTOLD_SHARE = 0.01
 
 ReadMemory = Callable[[], Memory]
