@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.gateway.document import write_part
 from stoker.records import GIB, Way
+from stoker.tune.ratios import LEVEL, interval
 
 Note = dict[str, Any]
 Table = list[list[str]]
@@ -123,6 +124,7 @@ def _name_way(way: Note) -> str:
     return Way(**{name: value for name, value in way.items() if name in Way.__struct_fields__}).name
 
 
+SIDES = ("through", "direct")
 HOW = {"door": "in turns", "beside": "both at once", "alone": "in turns"}
 
 
@@ -132,7 +134,7 @@ def render_door(notes: list[Note]) -> str:
     every = [note for what in HOW for note in pick(notes, what)]
     for engine, how in sorted({(note["engine"], note["what"]) for note in every}):
         turns = [note for note in every if (note["engine"], note["what"]) == (engine, how)]
-        for side in ("through", "direct"):
+        for side in SIDES:
             own = [note for note in turns if note["side"] == side]
             rates = _values(own, "total_decode_tps")
             costs = [note["cpu_ms_1000"] for note in own if side == "through" and "cpu_ms_1000" in note]
@@ -144,7 +146,8 @@ def render_door(notes: list[Note]) -> str:
             )  # fmt: skip
     head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "mean gap of a stream's writes ms",
             "gap of chunks, p99 ms", "a token, ms", "gateway's CPU ms for 1000 chunks")  # fmt: skip
-    return render_table(head, rows) + "".join(f"\n{_say_kept(note)}\n" for note in pick(notes, "kept"))
+    told = [text for note in pick(notes, "kept") for text in (_say_kept(note), _say_totals(notes, note["engine"]))]
+    return render_table(head, rows) + "".join(f"\n{text}\n" for text in told)
 
 
 def _say_kept(note: Note) -> str:
@@ -154,6 +157,16 @@ def _say_kept(note: Note) -> str:
         f"{note['engine']}: a stream through the gateway had {100 * note['ratio']:.1f} %{between} of the decode rate of one"
         " beside it."
     )
+
+
+def _say_totals(notes: list[Note], engine: str) -> str:
+    """Says what all streams through the gateway had of the rate of all beside them, which began each repeat with them."""
+    own = [note for note in pick(notes, "beside") if note["engine"] == engine]
+    through, direct = (_values([note for note in own if note["side"] == side], "total_decode_tps") for side in SIDES)
+    middle, half = interval([math.log(a / b) for a, b in zip(through, direct, strict=True)], LEVEL)
+    between = f" ({100 * math.exp(middle - half):.1f} to {100 * math.exp(middle + half):.1f} %)" if half else ""
+    had = f"{100 * math.exp(middle):.1f} %{between}"
+    return f"{engine}: all streams through it together had {had} of the rate of those beside it."
 
 
 def _chunk_gaps(notes: list[Note]) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.gpu_page import read_notes, render
@@ -10,10 +11,10 @@ from benchmarks.gpu_page import read_notes, render
 ENGINE = {"engine": "vllm", "version": "0.26.0", "name": "crowd"}
 
 
-def beside(side: str, token_s: float) -> dict[str, object]:
+def beside(side: str, token_s: float, rates: Sequence[float] = (900.0, 1100.0)) -> dict[str, object]:
     """Returns a note of two repeats of two streams."""
     figures = {
-        "total_decode_tps": [900.0, 1100.0], "ttft_s": [0.1, 0.1, 0.3, 0.3], "itl_chunk_s": [0.01] * 4,
+        "total_decode_tps": rates, "ttft_s": [0.1, 0.1, 0.3, 0.3], "itl_chunk_s": [0.01] * 4,
         "itl_token_s": [token_s] * 3 + [2 * token_s], "chunk_gap_p99_s": [0.02, 0.04],
     }  # fmt: skip
     return {**ENGINE, "what": "beside", "streams": 2, "side": side, "figures": figures}
@@ -27,6 +28,16 @@ def test_two_sides_of_a_gateway_are_told_with_their_p99_and_what_a_stream_kept(t
     assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 4.0 | - |" in page
     assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 5.0 | - |" in page
     assert "through the gateway had 99.6 % (98.1 to 101.2 %) of the decode rate of one beside it" in page
+    assert "all streams through it together had 100.0 % of the rate of those beside it" in page
+
+
+def test_all_streams_of_a_repeat_are_compared_with_those_that_began_with_them(tmp_path: Path) -> None:
+    kept = {**ENGINE, "what": "kept", "ratio": 1.0, "between": None}
+    notes = [beside("through", 0.004, (99.0, 402.0, 50.0)), beside("direct", 0.005, (100.0, 400.0, 50.0)), kept]
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    # The mean of ln 0.99, ln 1.005 and 0 is -0.00169, their deviation 0.00766, and t of two degrees of freedom 4.303.
+    assert "had 99.8 % (98.0 to 101.7 %) of the rate of those beside it" in page
 
 
 def test_one_request_at_a_time_is_told_apart_from_many(tmp_path: Path) -> None:
