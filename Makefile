@@ -21,12 +21,13 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS) $(AGAIN)
 
 # The real vLLM on the processor, LiteLLM with a fallback in front of it, and Prometheus behind it; tuning takes half an hour
-# on two cores, the rest less, and to install them four minutes once a machine. vLLM's Python is asked for here, so that a machine for which no such vLLM is made says so and goes on.
+# on two cores, the rest 22 minutes (28 one after the other), and to install them four once a machine. vLLM's Python is asked
+# for here, so that a machine for which no such vLLM is made says so and goes on.
 ENGINES ?= tests/with_vllm
 test-engines: $(VENV)/.dev
 	@vllm=$$(tools/make-vllm) && peers=$$(tools/make-peers litellm) || exit 1; \
 	[ -x "$$peers/litellm" ] && litellm="$$peers/litellm" || litellm=; \
-	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest $(ENGINES) --durations=0 --durations-min=5 $(AGAIN)
+	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ENGINES) --durations=0 --durations-min=5 $(AGAIN)
 
 # Real SGLang and vLLM on a GPU, from folders into which they were unpacked (SGLANG, VLLM), by hand: each engine on
 # cards and cores of its own where there are two; bench-gpu has what is measured for longer. GPU_PYTHON is the Python whose torch sees the

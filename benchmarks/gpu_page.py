@@ -125,6 +125,7 @@ def _name_way(way: Note) -> str:
 
 
 SIDES = ("through", "direct")
+PAST = {"beside": "beside it", "door": "past it, turn by turn"}
 HOW = {"door": "in turns", "beside": "both at once", "alone": "in turns"}
 
 
@@ -146,7 +147,12 @@ def render_door(notes: list[Note]) -> str:
             )  # fmt: skip
     head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "mean gap of a stream's writes ms",
             "gap of chunks, p99 ms", "a token, ms", "gateway's CPU ms for 1000 chunks")  # fmt: skip
-    told = [text for note in pick(notes, "kept") for text in (_say_kept(note), _say_totals(notes, note["engine"]))]
+    told = [*map(_say_kept, pick(notes, "kept"))]
+    told += [
+        _say_totals(notes, engine, how)
+        for engine, how in sorted({(one["engine"], one["what"]) for one in every})
+        if how in PAST
+    ]
     return render_table(head, rows) + "".join(f"\n{text}\n" for text in told)
 
 
@@ -159,14 +165,14 @@ def _say_kept(note: Note) -> str:
     )
 
 
-def _say_totals(notes: list[Note], engine: str) -> str:
-    """Says what all streams through the gateway had of the rate of all beside them, which began each repeat with them."""
-    own = [note for note in pick(notes, "beside") if note["engine"] == engine]
+def _say_totals(notes: list[Note], engine: str, how: str) -> str:
+    """Says what all streams through the gateway had of the rate of all past it, repeat by repeat."""
+    own = [note for note in pick(notes, how) if note["engine"] == engine]
     through, direct = (_values([note for note in own if note["side"] == side], "total_decode_tps") for side in SIDES)
-    middle, half = interval([math.log(a / b) for a, b in zip(through, direct, strict=True)], LEVEL)
+    middle, half = interval([math.log(a / b) for a, b in zip(through, direct, strict=False)], LEVEL)
     between = f" ({100 * math.exp(middle - half):.1f} to {100 * math.exp(middle + half):.1f} %)" if half else ""
     had = f"{100 * math.exp(middle):.1f} %{between}"
-    return f"{engine}: all streams through it together had {had} of the rate of those beside it."
+    return f"{engine}: all streams through it together had {had} of the rate of those {PAST[how]}."
 
 
 def _chunk_gaps(notes: list[Note]) -> tuple[str, str]:

@@ -40,6 +40,16 @@ def test_all_streams_of_a_repeat_are_compared_with_those_that_began_with_them(tm
     assert "had 99.8 % (98.0 to 101.7 %) of the rate of those beside it" in page
 
 
+def test_turns_through_the_gateway_are_compared_with_those_that_followed(tmp_path: Path) -> None:
+    notes = [
+        {**beside("through", 0.004, (90.0, 50.0)), "what": "door"},
+        {**beside("direct", 0.005, (100.0, 45.0)), "what": "door"},
+    ]
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert "had 100.0 % of the rate of those past it, turn by turn" in page
+
+
 def test_one_request_at_a_time_is_told_apart_from_many(tmp_path: Path) -> None:
     alone = [{**beside(side, 0.004), "what": "alone", "streams": 1} for side in ("through", "direct")]
     notes = [beside("through", 0.004), beside("direct", 0.005), *alone]
