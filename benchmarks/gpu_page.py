@@ -131,7 +131,7 @@ HOW = {"door": "in turns", "beside": "both at once", "alone": "in turns"}
 
 def render_door(notes: list[Note]) -> str:
     """Returns what the gateway leaves of an engine's rate: the middle of each side's repeats, and their span."""
-    rows = []
+    rows, told = [], [*map(_say_kept, pick(notes, "kept"))]
     every = [note for what in HOW for note in pick(notes, what)]
     for engine, how in sorted({(note["engine"], note["what"]) for note in every}):
         turns = [note for note in every if (note["engine"], note["what"]) == (engine, how)]
@@ -145,14 +145,10 @@ def render_door(notes: list[Note]) -> str:
                  f"{min(rates):,.0f} to {max(rates):,.0f}", f"{1e3 * statistics.median(_values(own, 'ttft_s')):.1f}",
                  *_chunk_gaps(own), f"{1e3 * statistics.median(_values(own, 'itl_token_s')):.1f}", cost]
             )  # fmt: skip
+        if how in PAST:
+            told.append(_say_totals(turns, engine, how))
     head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "mean gap of a stream's writes ms",
             "gap of chunks, p99 ms", "a token, ms", "gateway's CPU ms for 1000 chunks")  # fmt: skip
-    told = [*map(_say_kept, pick(notes, "kept"))]
-    told += [
-        _say_totals(notes, engine, how)
-        for engine, how in sorted({(one["engine"], one["what"]) for one in every})
-        if how in PAST
-    ]
     return render_table(head, rows) + "".join(f"\n{text}\n" for text in told)
 
 
@@ -165,11 +161,11 @@ def _say_kept(note: Note) -> str:
     )
 
 
-def _say_totals(notes: list[Note], engine: str, how: str) -> str:
+def _say_totals(turns: list[Note], engine: str, how: str) -> str:
     """Says what all streams through the gateway had of the rate of all past it, repeat by repeat."""
-    own = [note for note in pick(notes, how) if note["engine"] == engine]
-    through, direct = (_values([note for note in own if note["side"] == side], "total_decode_tps") for side in SIDES)
-    middle, half = interval([math.log(a / b) for a, b in zip(through, direct, strict=False)], LEVEL)
+    through, direct = (_values([note for note in turns if note["side"] == side], "total_decode_tps") for side in SIDES)
+    pairs = zip(through, direct, strict=False)  # of a run that was cut off one side may have more
+    middle, half = interval([math.log(one / other) for one, other in pairs], LEVEL)
     between = f" ({100 * math.exp(middle - half):.1f} to {100 * math.exp(middle + half):.1f} %)" if half else ""
     had = f"{100 * math.exp(middle):.1f} %{between}"
     return f"{engine}: all streams through it together had {had} of the rate of those {PAST[how]}."

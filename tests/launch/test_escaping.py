@@ -18,15 +18,17 @@ from support import fails
 from systemd_syntax import exec_argv, split_words, values_of, without_specifiers
 
 
-def shows_nothing(words: list[str]) -> bool:
+def holds_no_secret(words: list[str]) -> bool:
     """Tells whether no word looks like a secret, which would be refused; chance takes its texts from all of our own."""
     return not secrets_in(words)
 
 
 CONTROL_FREE = st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp", "Cn"))
 SPECIAL = st.sampled_from(" \"'\\%$;#{}=,:*-")
-WORDS = st.lists(st.one_of(st.sampled_from(HOSTILE_WORDS), st.text(st.one_of(SPECIAL, CONTROL_FREE)))).filter(shows_nothing)
-ANY_TEXT = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))).filter(shows_nothing)
+WORDS = st.lists(st.one_of(st.sampled_from(HOSTILE_WORDS), st.text(st.one_of(SPECIAL, CONTROL_FREE)))).filter(
+    holds_no_secret
+)
+ANY_TEXT = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))).filter(holds_no_secret)
 VALUES = st.text(CONTROL_FREE).filter(lambda value: not secrets_in((), [("EXTRA", value)]))
 
 

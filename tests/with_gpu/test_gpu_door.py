@@ -26,7 +26,7 @@ from stoker.records import BenchLoad, BenchRepeat, BenchRun, Target
 from stoker.tune.ratios import interval
 
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
-STREAMS, TURN_TOKENS, TURNS = 256, 128, 100  # of 15 % from turn to turn a hundred pairs leave 4 % about the mean
+STREAMS, TURN_TOKENS, TURNS = 256, 128, 100  # where turns differ by 15 %, a hundred pairs leave 4 % of doubt
 HALF, LONG_TOKENS, PAIRS, WAIT_S = STREAMS // 2, 1536, 6, 300.0
 ALONE_TOKENS, ALONE_RUNS, ADDED_S = 128, 20, 0.005  # a tenth of a token's time at 20 tok/s, which a large model has
 T = TypeVar("T")
@@ -172,4 +172,4 @@ def test_many_streams_have_the_engines_rate_through_the_gateway_turn_by_turn(hom
     for side, (found, _) in seen.items():
         home.note("door", "crowd", streams=STREAMS, new_tokens=TURN_TOKENS, side=side, cpu_ms_1000=cost_ms, figures=found)
     middle, half = kept_of(zip(*(seen[side][0]["total_decode_tps"] for side in ("through", "direct")), strict=True))
-    assert middle + half > math.log(0.98)  # beyond chance no more than 2 % is lost
+    assert middle + half > math.log(0.98)  # no more than 2 % is lost beyond doubt
