@@ -127,6 +127,11 @@ def _name_way(way: Note) -> str:
 SIDES = ("through", "direct")
 PAST = {"beside": "beside it", "door": "past it, turn by turn"}
 HOW = {"door": "in turns", "beside": "both at once", "alone": "in turns"}
+MIDDLES = {
+    "TTFT ms": ("ttft_s", 1e3), "mean gap of a stream's writes ms": ("itl_chunk_s", 1e3),
+    "gap of chunks, p99 ms": ("chunk_gap_p99_s", 1e3), "a token, ms": ("itl_token_s", 1e3),
+    "CPU us a chunk: the engine's server": ("server_us_chunk", 1.0), "the gateway": ("gateway_us_chunk", 1.0),
+}  # fmt: skip
 
 
 def render_door(notes: list[Note]) -> str:
@@ -138,17 +143,12 @@ def render_door(notes: list[Note]) -> str:
         for side in SIDES:
             own = [note for note in turns if note["side"] == side]
             rates = _values(own, "total_decode_tps")
-            costs = [note["cpu_ms_1000"] for note in own if side == "through" and "cpu_ms_1000" in note]
-            cost = f"{statistics.median(costs):.1f}" if costs else "-"
             rows.append(
                 [engine, str(own[0]["streams"]), f"{side}, {HOW[how]}", str(len(rates)), f"{statistics.median(rates):,.0f}",
-                 f"{min(rates):,.0f} to {max(rates):,.0f}", f"{1e3 * statistics.median(_values(own, 'ttft_s')):.1f}",
-                 *_chunk_gaps(own), f"{1e3 * statistics.median(_values(own, 'itl_token_s')):.1f}", cost]
+                 f"{min(rates):,.0f} to {max(rates):,.0f}", *(_middle(own, *one) for one in MIDDLES.values())]
             )  # fmt: skip
-        if how in PAST:
-            told.append(_say_totals(turns, engine, how))
-    head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", "TTFT ms", "mean gap of a stream's writes ms",
-            "gap of chunks, p99 ms", "a token, ms", "gateway's CPU ms for 1000 chunks")  # fmt: skip
+        told += _say_shares(turns, engine, how)
+    head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", *MIDDLES)
     return render_table(head, rows) + "".join(f"\n{text}\n" for text in told)
 
 
@@ -161,25 +161,37 @@ def _say_kept(note: Note) -> str:
     )
 
 
-def _say_totals(turns: list[Note], engine: str, how: str) -> str:
-    """Says what all streams through the gateway had of the rate of all past it, repeat by repeat."""
-    through, direct = (_values([note for note in turns if note["side"] == side], "total_decode_tps") for side in SIDES)
+def _say_shares(turns: list[Note], engine: str, how: str) -> list[str]:
+    """Says what all streams through the gateway had of the rate of all past it, and what that cost the engine's server."""
+    told = []
+    if how in PAST:
+        share = _share_past(turns, "total_decode_tps")
+        told.append(f"{engine}: all streams through it together had {share} of the rate of those {PAST[how]}.")
+    if all("server_us_chunk" in note["figures"] for note in turns):
+        share = _share_past(turns, "server_us_chunk")
+        told.append(
+            f"{engine}: a chunk through it took {share} of the processor time of the engine's server that one past it did."
+        )
+    return told
+
+
+def _share_past(turns: list[Note], name: str) -> str:
+    """Returns what a figure is through the gateway as a share of it past it, repeat by repeat."""
+    through, direct = (_values([note for note in turns if note["side"] == side], name) for side in SIDES)
     pairs = zip(through, direct, strict=False)  # of a run that was cut off one side may have more
     middle, half = interval([math.log(one / other) for one, other in pairs], LEVEL)
     between = f" ({100 * math.exp(middle - half):.1f} to {100 * math.exp(middle + half):.1f} %)" if half else ""
-    had = f"{100 * math.exp(middle):.1f} %{between}"
-    return f"{engine}: all streams through it together had {had} of the rate of those {PAST[how]}."
+    return f"{100 * math.exp(middle):.1f} %{between}"
 
 
-def _chunk_gaps(notes: list[Note]) -> tuple[str, str]:
-    """Returns the middle of the streams' mean gaps, and the middle of what 99 of 100 chunks of a repeat came within."""
-    p99_s = [value for note in notes for value in note["figures"].get("chunk_gap_p99_s", ())]
-    mean = f"{1e3 * statistics.median(_values(notes, 'itl_chunk_s')):.1f}"
-    return mean, f"{1e3 * statistics.median(p99_s):.1f}" if p99_s else "-"
+def _middle(notes: list[Note], name: str, scale: float = 1.0) -> str:
+    """Returns the middle of a figure; a dash where it was not measured."""
+    values = _values(notes, name)
+    return f"{scale * statistics.median(values):,.1f}" if values else "-"
 
 
 def _values(notes: list[Note], name: str) -> list[float]:
-    return [value for note in notes for value in note["figures"][name]]
+    return [value for note in notes for value in note["figures"].get(name, ())]
 
 
 def render_loads(notes: list[Note]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.gpu_page import read_notes, render
 
@@ -25,8 +26,8 @@ def test_two_sides_of_a_gateway_are_told_with_their_p99_and_what_a_stream_kept(t
     notes = [beside("through", 0.004), beside("direct", 0.005), kept]
     (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")
-    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 4.0 | - |" in page
-    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 5.0 | - |" in page
+    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 4.0 | - | - |" in page
+    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 5.0 | - | - |" in page
     assert "through the gateway had 99.6 % (98.1 to 101.2 %) of the decode rate of one beside it" in page
     assert "all streams through it together had 100.0 % of the rate of those beside it" in page
 
@@ -48,6 +49,19 @@ def test_turns_through_the_gateway_are_compared_with_those_that_followed(tmp_pat
     (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")
     assert "had 100.0 % of the rate of those past it, turn by turn" in page
+
+
+def test_what_a_chunk_costs_the_engines_server_is_compared_turn_by_turn(tmp_path: Path) -> None:
+    sides = {"through": ((101.0, 99.0, 103.0), (25.0, 27.0, 26.0)), "direct": ((100.0, 100.0, 100.0), (0.1, 0.0, 0.0))}
+    notes = []
+    for side, (server_us, gateway_us) in sides.items():
+        note: dict[str, Any] = {**beside(side, 0.004, (90.0, 50.0, 80.0)), "what": "door"}
+        notes.append({**note, "figures": note["figures"] | {"server_us_chunk": server_us, "gateway_us_chunk": gateway_us}})
+    (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
+    page = render(read_notes(tmp_path / "results.jsonl"), "a card")
+    assert "30.0 | 4.0 | 101.0 | 26.0 |\n" in page
+    assert "30.0 | 4.0 | 100.0 | 0.0 |\n" in page
+    assert "vllm: a chunk through it took 101.0 % (" in page  # e to the mean of ln 1.01, ln 0.99 and ln 1.03
 
 
 def test_one_request_at_a_time_is_told_apart_from_many(tmp_path: Path) -> None:

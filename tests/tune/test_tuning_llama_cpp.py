@@ -277,8 +277,8 @@ def test_requests_at_once_are_tuned_for_two_loads_together_and_only_that_key_is_
 
 def test_a_size_that_does_not_start_is_a_result_and_is_not_chosen(home: Home) -> None:
     crash = 'if int(dict(zip(words, words[1:]))["--parallel"]) >= 4: sys.exit("CUDA error: out of memory")'
-    server = f'server = "{write_server(home, crash)}"\nparallel = 2\nreasoning'
-    configure(home, OFF.replace("reasoning", server))
+    server = f'server = "{write_server(home, crash)}"\nparallel = 1\nreasoning'
+    configure(home, OFF.replace("reasoning", server))  # from 1 the farthest, 4, is tried next, however fast 1 is
     view = home.json("tune", "coder", "--knob", "parallel", "--concurrency", "4", *QUICK)
     ways = by_name(view)
     assert ways["parallel 4"]["tried"] == "failed"

@@ -115,8 +115,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
     keyring, paces = Keyring(keys.client, keys.control), Paces()
     meter = Meter(lambda record, left: _note(recorder, watching, paces, record, left), metrics.registry)
     desk = KeyDesk(paths, keyring, meter, recorder)
-    fleet = Fleet(paths, name_of(config), menu.remote_limits(), lambda: door.serving)
-    ring = LinkRing()
+    fleet, ring = Fleet(paths, name_of(config), menu.remote_limits(), lambda: door.serving), LinkRing()
     box_desk = BoxDesk(paths, fleet, ring)
     control = Control(
         paths, store, history, verifications, supervisor, menu, idle, desk, lambda: watching, lambda: board, box_desk,
@@ -129,8 +128,7 @@ async def _run(paths: Paths, config: Config, make_app: Callable[[Control], App],
         Notices(config.watch), partial(Canaries, paths, config.watch, supervisor, tools, prober), fleet.views,
     )  # fmt: skip
     metrics.registry.register(watching)
-    way = MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run)
-    on_demand = OnDemand(menu, way)
+    on_demand = OnDemand(menu, MakingWay(menu, supervisor, config.limits.switch_cooldown_s, control.plan, idle.read_run))
     here, app = Directory(supervisor.owners, menu, on_demand, history), make_app(control)
     directory = FleetDirectory(here, fleet, menu)
     door = Door(config.gateway, directory, app, metrics, keyring, meter, keys.engine, _sessions(paths, config, keys))

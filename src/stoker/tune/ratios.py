@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from functools import lru_cache
 
 import msgspec
 
@@ -16,6 +16,7 @@ from stoker.records import Band, Record, Sighting
 
 LEVEL = 0.95
 EIGHTY = 0.8
+ANGLE_BITS = 60
 
 
 class Ratio(Record, frozen=True):
@@ -113,13 +114,22 @@ def interval(logs: Sequence[float], level: float) -> tuple[float, float | None]:
     return middle, student_t(level, count - 1) * spread / math.sqrt(count)
 
 
+@lru_cache
 def student_t(level: float, freedom: int) -> float:
-    """Returns how many standard errors hold a mean with this probability (Student's t; Cornish and Fisher's series)."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return sum((term / float(freedom**power) for power, term in enumerate(terms)), 0.0)
+    """Returns how many standard errors hold a mean with this probability."""
+    low, high = 0.0, math.pi / 2
+    for _ in range(ANGLE_BITS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _held_within(middle, freedom) < level else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _held_within(angle: float, freedom: int) -> float:
+    """The probability within sqrt(freedom) * tan(angle) to both sides (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    is_odd, cosine = freedom % 2, math.cos(angle)
+    term, total = cosine**is_odd, 0.0
+    for power in range(is_odd + 2, freedom + 1, 2):
+        total += term
+        term *= cosine**2 * (power - 1) / power
+    share = math.sin(angle) * total
+    return 2 / math.pi * (angle + share) if is_odd else share
