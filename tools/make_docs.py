@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs_pages import answers, cli, clients, figures, filters, metrics, prediction, probes, rules
+from docs_pages import answers, cli, clients, decisions, figures, filters, metrics, prediction, probes, rules
 
 DOCS = Path(__file__).parent.parent / "docs"
 FOLDERS = ("cli", "rules")
@@ -18,7 +18,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    pages = (cli, rules, answers, filters, clients, prediction, probes, figures, metrics)
+    pages = (cli, rules, answers, filters, clients, decisions, prediction, probes, figures, metrics)
     wanted = {name: text for page in pages for name, text in page.pages().items()}
     there = {str(file.relative_to(DOCS)) for folder in FOLDERS for file in (DOCS / folder).glob("*.md")}
     stale = sorted(there - wanted.keys())
