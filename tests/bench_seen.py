@@ -52,11 +52,11 @@ def settings(**changes: Any) -> Settings:
 def run_bench(
     target: Target, *, prompts: Sequence[int] = (128,), new: int = 12, depths: Sequence[int] = (0,),
     loads: Sequence[BenchLoad] = (CLOSED,), content: str = "prose", shares_prefix: bool = False, turns: int = 1,
-    tell: Callable[[str], None] = lambda text: None, **more: Any,
+    tell: Callable[[str], None] = lambda text: None, tokenizer: Callable[[str], int] | None = None, **more: Any,
 ) -> BenchRun:  # fmt: skip
     """Measures a target as `stoker bench` does."""
     grid = Grid(tuple(prompts), (new,), tuple(depths), tuple(loads), (content,), shares_prefix, turns)
-    wanted = Wanted(target, BenchSubject(target.url, target.model), grid.cells(), settings(**more))
+    wanted = Wanted(target, BenchSubject(target.url, target.model), grid.cells(), settings(**more), tokenizer=tokenizer)
     return bench(wanted, Live(lambda result: None, lambda cell, text: tell(text)))
 
 

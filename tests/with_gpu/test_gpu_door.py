@@ -65,6 +65,11 @@ def stream(target: Target, streams: int, new: int, runs: int, **hooks: Any) -> B
     return run_bench(target, prompts=(64,), new=new, loads=load, runs=runs, silence_s=WAIT_S, **hooks)
 
 
+def count_roughly(text: str) -> int:
+    """Returns how many tokens a text may be: asked of the server, 256 prompts took it as long as half of a turn."""
+    return len(text) // 4
+
+
 def figures(run: BenchRun) -> dict[str, list[float]]:
     [cell] = run.cells
     assert cell.failed == 0, cell.errors
@@ -129,7 +134,8 @@ def stream_in_turns(side: Side) -> dict[str, list[float]]:
         ended_s.append(processor_s(side.pids.values()))
         side.other.release()
 
-    run = stream(side.target, STREAMS, TURN_TOKENS, TURNS, tell=await_own, between=give_over)
+    hooks = {"tell": await_own, "between": give_over, "tokenizer": count_roughly}
+    run = stream(side.target, STREAMS, TURN_TOKENS, TURNS, **hooks)
     found = figures(run)
     for place, name in enumerate(side.pids):
         used_s = [after[place] - before[place] for before, after in zip(began_s, ended_s, strict=True)]
