@@ -24,9 +24,10 @@ def pages() -> dict[str, str]:
     for file in sorted(FOLDER.glob("0*.md")):
         text = file.read_text()
         title, lines = TITLE.match(text), text.count("\n")
-        if title is None or title[1] != file.name[:4] or title[1] in rows or lines > MOST_LINES:
-            sys.exit(
-                f"{file} has the title {text.partition(chr(10))[0]!r} and {lines} lines: a number of its own, and 40 at most"
-            )
+        if title is None or title[1] != file.name[:4] or title[1] in rows:
+            begins = text.partition("\n")[0]
+            sys.exit(f"{file} begins with {begins!r}; next: `# NNNN: TITLE`, with its name's number, which no other has")
+        if lines > MOST_LINES:
+            sys.exit(f"{file} has {lines} lines; next: make it {MOST_LINES} at most")
         rows[title[1]] = f"- {title[1]} [{title[2]}]({file.name})\n"
     return {"decisions/index.md": HEAD + "".join(rows.values())}
