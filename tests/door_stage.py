@@ -100,8 +100,8 @@ class Stage(OneService):
 
     async def play(self, story: Callable[[Stage], Awaitable[None]]) -> None:
         await self._begin()
-        upstream = await asyncio.start_server(self.engine.talk, "127.0.0.1", 0)
-        self.engine_port = upstream.sockets[0].getsockname()[1]
+        self.upstream = await asyncio.start_server(self.engine.talk, "127.0.0.1", 0)
+        self.engine_port = self.upstream.sockets[0].getsockname()[1]
         config = msgspec.structs.replace(self.config, **self.gateway)
         self.metrics = GatewayMetrics(list, "0")
         self.meter = Meter(lambda record, _: self.used.append(record), self.metrics.registry)
@@ -117,7 +117,7 @@ class Stage(OneService):
                 for server in servers:
                     server.close()
                 self.door.cut_all()
-                upstream.close()
+                self.upstream.close()
                 await self.engine.end()
                 while self.door.serving.in_flight("chat"):
                     await asyncio.sleep(0)

@@ -1,100 +1,46 @@
-"""Connections to engines: opened when needed, kept for the next request for a moment."""
+"""Connections to engines: opened when needed, kept for the next request for a moment, and opened anew for the one after."""
 
 from __future__ import annotations
 
 import asyncio
-import select
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import takewhile
-from typing import cast
 
+from stoker.gateway.engine_connection import EngineConnection
 from stoker.gateway.trunk.trunks import Address, Trunks
 from stoker.records import Endpoint
 
 CONNECT_TRIES = 2
 CONNECT_LIMIT_S = 5.0
-LINGER_S = 5.0
 # Engines that keep connections close them after 5 s (uvicorn under vLLM and SGLang). One that is reused well before cannot
 # be closing just then, so no request goes out on a connection of which nobody could say whether it was still read.
 REUSE_LIMIT_S = 2.0
 # Not one by one, nor many at once: each takes 0.1 ms to close, for which streams wait.
 SWEEP_PAUSE_S = 0.02
-WRITE_BUFFER_BYTES = 64 * 1024
-
-
-class EngineConnection(asyncio.Protocol):
-    """One connection to an engine; whoever has a request under way on it is its protocol meanwhile."""
-
-    def __init__(self, address: Address, pool: Pool) -> None:
-        self.address = address
-        self.idle_since = 0.0
-        self._pool = pool
-        self._look = select.poll()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keeps what bytes are written to."""
-        self.transport = cast(asyncio.Transport, transport)
-        self.transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        socket = transport.get_extra_info("socket")
-        if socket is not None:  # a channel in another box's trunk has none, and is not kept
-            self._look.register(socket.fileno(), select.POLLIN)
-
-    def ask(self, asker: asyncio.Protocol, *pieces: bytes | bytearray) -> None:
-        """Sends a request; what comes from now on is told to `asker`, without a step between."""
-        self.transport.set_protocol(asker)
-        for piece in pieces:
-            self.transport.write(piece)
-
-    def data_received(self, data: bytes) -> None:
-        """An engine that speaks unasked is not spoken to any more."""
-        self.drop()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Leaves the pool."""
-        self._pool.forget(self)
-
-    def is_quiet(self) -> bool:
-        """Tells whether the engine has neither closed nor spoken, as of now and not of when the event loop looked last."""
-        # A microsecond; a request that goes out on a connection just closed would be lost.
-        return not self.transport.is_closing() and not self._look.poll(0)
-
-    def give_back(self) -> None:
-        """Keeps the connection for another request."""
-        self.transport.set_protocol(self)
-        self._pool.keep(self)
-
-    def close(self) -> None:
-        """Ends the connection, after what is still to be written."""
-        self.transport.close()
-
-    def close_soon(self) -> None:
-        """Closes a tunnel whose client has left: its last words are written first, if the engine takes them."""
-        self.transport.close()
-        asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
-
-    def drop(self) -> None:
-        """Cuts the connection, so that the engine sees at once that nobody waits any more."""
-        self.transport.abort()
 
 
 class Pool:
-    """The connections that are kept for a next request."""
+    """The connections that are kept for a next request, and those that are open already and were never asked."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._trunks = Trunks()
         # In the order in which they were given back: the last one is used next, the first one has waited longest.
         self._idle: defaultdict[Address, dict[EngineConnection, None]] = defaultdict(dict)
+        self._fresh: defaultdict[Address, dict[EngineConnection, None]] = defaultdict(dict)
+        self._owed: Counter[Address] = Counter()
+        self._renewal: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self, endpoint: Endpoint) -> EngineConnection | None:
-        """Returns the connection that was used last, if it may still be used."""
-        idle, oldest = self._idle.get((endpoint.host, endpoint.port, endpoint.pin)), self._loop.time() - REUSE_LIMIT_S
-        while idle:
-            connection, _ = idle.popitem()
-            if connection.idle_since > oldest and connection.is_quiet():
-                return connection
-            connection.drop()
+        """Returns the connection that was used last, if it may still be used, or one that was opened ahead."""
+        address, oldest = (endpoint.host, endpoint.port, endpoint.pin), self._loop.time() - REUSE_LIMIT_S
+        for kept, since in ((self._idle.get(address), oldest), (self._fresh.get(address), 0.0)):
+            while kept:
+                connection, _ = kept.popitem()
+                if connection.idle_since >= since and connection.is_quiet():
+                    return connection
+                connection.drop()
         return None
 
     async def connect(self, endpoint: Endpoint) -> EngineConnection:
@@ -129,7 +75,8 @@ class Pool:
 
     def forget(self, connection: EngineConnection) -> None:
         """Learns that a connection has ended."""
-        self._idle.get(connection.address, {}).pop(connection, None)
+        for kept in (self._idle, self._fresh):
+            kept.get(connection.address, {}).pop(connection, None)
 
     def _sweep(self) -> None:
         now = self._loop.time()
@@ -137,15 +84,38 @@ class Pool:
             for connection in list(takewhile(lambda one: one.idle_since <= now - REUSE_LIMIT_S, idle)):
                 del idle[connection]
                 connection.close()
+                if connection.is_uvicorn:
+                    self._owed[address] += 1
             if not idle:
                 del self._idle[address]
         due = min((next(iter(idle)).idle_since + REUSE_LIMIT_S for idle in self._idle.values()), default=None)
         self._timer = None if due is None else self._loop.call_at(max(due, now + SWEEP_PAUSE_S), self._sweep)
+        if self._renewal is None and self._owed:
+            self._renewal = self._loop.create_task(self._renew())
+
+    async def _renew(self) -> None:
+        """Opens as many as grew too old, one after another, so that a next crowd finds its connections open."""
+        # uvloop takes one new connection in each turn of its loop (libuv since 1.45), and a turn of a server that writes
+        # 200 streams lasts 30 ms: of 256 requests on new connections a tenth waited 2 s for vLLM's first token. uvicorn
+        # counts its 5 s from a reply on, so what was never asked stays open.
+        while self._owed:
+            address = next(iter(self._owed))
+            try:
+                connection = await self._open(address)
+            except OSError:  # the engine has left
+                del self._owed[address]
+                continue
+            self._fresh[address][connection] = None
+            self._owed -= Counter([address])
+        self._renewal = None
 
     def close(self) -> None:
         """Closes all that are kept."""
-        for idle in self._idle.values():
-            for connection in idle:
-                connection.close()
-        self._idle.clear()
+        if self._renewal is not None:
+            self._renewal.cancel()
+        for kept in (self._idle, self._fresh):
+            for connections in kept.values():
+                for connection in connections:
+                    connection.close()
+            kept.clear()
         self._trunks.close()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from stoker.gateway.engine_connection import EngineConnection
 from stoker.gateway.exchange import Exchange
 from stoker.gateway.framing import BrokenFraming, ChunkedBody, OpenBody
 from stoker.gateway.keyring import Denial
 from stoker.gateway.passage import Passage, Tunnel
-from stoker.gateway.pool import EngineConnection, Pool
+from stoker.gateway.pool import Pool
 from stoker.gateway.refusals import error_event, refuse
 from stoker.gateway.reply_head import SWITCHED, ReplyHead, read_head, split_head
 from stoker.gateway.silence import Silence
@@ -197,7 +198,7 @@ class Relay(asyncio.Protocol):
         if reply.reusable and self._endpoint.reuses_connections and not reply.body.rest:
             if self._exchange.paused:
                 connection.transport.resume_reading()
-            connection.give_back()
+            connection.give_back(reply.is_uvicorn)
         else:
             connection.close()
 

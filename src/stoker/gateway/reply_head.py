@@ -26,13 +26,17 @@ OURS = b"x-stoker-"
 
 
 class ReplyHead(NamedTuple):
-    """What a reply begins with. `length` None: it was not said. `reusable`: another request may follow on the connection."""
+    """What a reply begins with. `length` None: it was not said. `reusable`: another request may follow on the connection.
+
+    `is_uvicorn`: the server says that it is uvicorn, as under vLLM and SGLang.
+    """
 
     status: int
     headers: Headers
     length: int | None
     is_stream: bool
     reusable: bool
+    is_uvicorn: bool
     body: Body
 
 
@@ -76,7 +80,7 @@ def read_head(head: bytes, method: str) -> ReplyHead:
     said = _read(head) if len(head) <= REMEMBERED_BYTES else _read.__wrapped__(head)
     body = _body(said, method)
     reusable = said.is_kept and not isinstance(body, OpenBody)
-    return ReplyHead(said.status, said.headers, said.length, said.is_stream, reusable, body)
+    return ReplyHead(said.status, said.headers, said.length, said.is_stream, reusable, said.is_uvicorn, body)
 
 
 class _Said(NamedTuple):
@@ -85,6 +89,7 @@ class _Said(NamedTuple):
     length: int | None
     is_stream: bool
     is_kept: bool
+    is_uvicorn: bool
     is_chunked: bool
 
 
@@ -106,7 +111,8 @@ def _read(head: bytes) -> _Said:
         raise BrokenFraming("its reply's length is no number")
     returned = [pair for pair in found.headers if pair[0] not in NOT_RETURNED and not pair[0].startswith(OURS)]
     length = int(lengths.pop()) if lengths else None
-    return _Said(found.status, returned, length, _is_stream(found.headers), found.is_kept, bool(codings))
+    is_uvicorn = (b"server", b"uvicorn") in found.headers
+    return _Said(found.status, returned, length, _is_stream(found.headers), found.is_kept, is_uvicorn, bool(codings))
 
 
 def _is_stream(headers: Headers) -> bool:
