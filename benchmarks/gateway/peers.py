@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -18,7 +19,7 @@ from benchmarks.gateway.processes import ROOT, ask_json, free_port, read_tree, s
 from benchmarks.gateway.raw_client import CHAT
 
 PEERS_FILE = Path(__file__).with_name("peers.toml")
-MOCK = "benchmarks.gateway.mock_engine"
+MOCK = ("benchmarks.gateway.mock_engine",)  # what follows `python -m`
 READY_LIMIT_S = 90.0
 ENGINE_LIMIT_S = 20.0
 
@@ -82,10 +83,10 @@ class Direct:
     name = "direct"
     ready_s = 0.0
 
-    def __init__(self, cores: Cores) -> None:
+    def __init__(self, cores: Cores, engine: Sequence[str] = MOCK) -> None:
         self.port = self.engine_port = free_port()
         self.headers: dict[str, str] = {}
-        words = [sys.executable, "-m", MOCK, "--port", str(self.port)]
+        words = [sys.executable, "-m", *engine, "--port", str(self.port)]
         self._process = start_program(words, core=cores.engine)
         wait_for("the mock engine", lambda: ask_json(self.port, "/health")[0] == 200, ENGINE_LIMIT_S)
 
@@ -104,13 +105,13 @@ class Direct:
 class Program:
     """A gateway of `peers.toml`."""
 
-    def __init__(self, name: str, entry: Entry, cores: Cores) -> None:
+    def __init__(self, name: str, entry: Entry, cores: Cores, engine: Sequence[str] = MOCK) -> None:
         if shutil.which(entry.program[0]) is None:
             raise FileNotFoundError(f"{entry.program[0]} is not on PATH")
         self.name = name
         self.headers: dict[str, str] = {}
         self._entry, self._core = entry, cores.gateway
-        self._engine = Direct(cores)
+        self._engine = Direct(cores, engine)
         self.engine_port = self._engine.port
         self._folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
         self.port = free_port()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from stoker.config import Paths
 STOP_LIMIT_S = 150.0  # a stop waits until the engine's memory is back, for which other programs may be to blame
 
 
-def render_mock_service(name: str, port: int, more: str = "", core: int | None = None) -> str:
+def render_mock_service(name: str, port: int, more: str = "", core: int | None = None, engine: Sequence[str] = MOCK) -> str:
     """Returns the table of a service whose engine is the mock, which says that it is the model of the service's name."""
-    words = [sys.executable, "-m", MOCK, "--port", "{port}", "--name", name, "--model", name]
+    words = [sys.executable, "-m", *engine, "--port", "{port}", "--name", name, "--model", name]
     words += ["--core", str(core)] if core is not None else []
     return (
         f'[service.{name}]\nengine = "command"\nprogram = {json.dumps(words)}\nserved_name = "{name}"\nport = {port}\n'
@@ -85,10 +86,12 @@ class Stoker:
 
     name = "stoker"
 
-    def __init__(self, cores: Cores) -> None:
+    def __init__(self, cores: Cores, engine: Sequence[str] = MOCK) -> None:
         begun_s = time.monotonic()
         self.engine_port = free_port()
-        self._home = StokerHome(render_mock_service("mock", self.engine_port, core=cores.engine), cores.gateway)
+        self._home = StokerHome(
+            render_mock_service("mock", self.engine_port, core=cores.engine, engine=engine), cores.gateway
+        )
         self.port, self.headers = self._home.port, self._home.headers
         try:
             self._home.run("up", "mock")
