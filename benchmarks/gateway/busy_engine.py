@@ -3,8 +3,8 @@
     python -m benchmarks.gateway.busy_engine --port 9001 [--model mock] [--core 0]
 
 It makes a token for every stream each `--step-ms`; the server spends `--request-ms` on a request and `--chunk-us` on a
-chunk, so 128 streams take nearly four times as long as the engine alone would. vLLM 0.26 and SGLang 0.5.16 took 150 to 170 us
-for a chunk on an H100's host (docs/measured/gpu.md); it is twice as dear here, so that half as many streams show the same.
+chunk, so 128 streams take nearly four times as long as the engine alone would. vLLM 0.26 and SGLang 0.5.16 took 150 to
+170 us for a chunk on an H100's host (docs/measured/gpu.md); it is twice as dear here, so that half as many streams show it.
 """
 
 from __future__ import annotations
