@@ -130,7 +130,7 @@ HOW = {"door": "in turns", "beside": "both at once", "alone": "in turns"}
 MIDDLES = {
     "TTFT ms": ("ttft_s", 1e3), "mean gap of a stream's writes ms": ("itl_chunk_s", 1e3),
     "gap of chunks, p99 ms": ("chunk_gap_p99_s", 1e3), "a token, ms": ("itl_token_s", 1e3),
-    "CPU us a chunk: the engine's server": ("server_us_chunk", 1.0), "the gateway": ("gateway_us_chunk", 1.0),
+    "CPU us a token: the engine's server": ("server_us_token", 1.0), "the gateway": ("gateway_us_token", 1.0),
 }  # fmt: skip
 
 
@@ -142,13 +142,13 @@ def render_door(notes: list[Note]) -> str:
         turns = [note for note in every if (note["engine"], note["what"]) == (engine, how)]
         for side in SIDES:
             own = [note for note in turns if note["side"] == side]
-            rates = _values(own, "total_decode_tps")
+            rates = _values(own, "total_e2e_tps")
             rows.append(
                 [engine, str(own[0]["streams"]), f"{side}, {HOW[how]}", str(len(rates)), f"{statistics.median(rates):,.0f}",
                  f"{min(rates):,.0f} to {max(rates):,.0f}", *(_middle(own, *one) for one in MIDDLES.values())]
             )  # fmt: skip
         told += _say_shares(turns, engine, how)
-    head = ("engine", "streams", "asked", "repeats", "tok/s", "from, to", *MIDDLES)
+    head = ("engine", "streams", "asked", "repeats", "tok/s, first request to last token", "from, to", *MIDDLES)
     return render_table(head, rows) + "".join(f"\n{text}\n" for text in told)
 
 
@@ -165,12 +165,12 @@ def _say_shares(turns: list[Note], engine: str, how: str) -> list[str]:
     """Says what all streams through the gateway had of the rate of all past it, and what that cost the engine's server."""
     told = []
     if how in PAST:
-        share = _share_past(turns, "total_decode_tps")
+        share = _share_past(turns, "total_e2e_tps")
         told.append(f"{engine}: all streams through it together had {share} of the rate of those {PAST[how]}.")
-    if all("server_us_chunk" in note["figures"] for note in turns):
-        share = _share_past(turns, "server_us_chunk")
+    if all("server_us_token" in note["figures"] for note in turns):
+        share = _share_past(turns, "server_us_token")
         told.append(
-            f"{engine}: a chunk through it took {share} of the processor time of the engine's server that one past it did."
+            f"{engine}: a token through it took {share} of the processor time of the engine's server that one past it did."
         )
     return told
 

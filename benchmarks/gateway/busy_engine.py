@@ -18,7 +18,7 @@ from typing import Any
 
 import uvicorn
 
-TOKENS = 16
+TOKENS, WORD = 16, b"word "
 
 
 class BusyEngine:
@@ -38,7 +38,7 @@ class BusyEngine:
         content = json.loads(await read_body(receive))
         spend(self._request_s)
         if content.get("stream"):
-            await self._stream(send, content.get("max_tokens", TOKENS))
+            await self._stream(send, content.get("max_tokens") or content.get("max_completion_tokens") or TOKENS)
         else:
             message = {"role": "assistant", "content": "mock"}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -71,7 +71,7 @@ class BusyEngine:
                 stream.put_nowait(None)
 
     def _chunk(self) -> bytes:
-        choice = {"index": 0, "delta": {"content": "word "}, "finish_reason": None}
+        choice = {"index": 0, "delta": {"content": WORD.decode()}, "finish_reason": None}
         event = {"id": "x", "object": "chat.completion.chunk", "model": self._model, "choices": [choice]}
         return b"data: " + json.dumps(event).encode() + b"\n\n"
 

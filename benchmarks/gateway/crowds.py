@@ -24,6 +24,7 @@ from typing import NamedTuple, cast
 
 import uvloop
 
+from benchmarks.gateway.busy_engine import WORD
 from benchmarks.gateway.choice import choose
 from benchmarks.gateway.cores import choose_cores, describe_cores, read_cores
 from benchmarks.gateway.document import write_part
@@ -52,6 +53,7 @@ class Stream(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.first_s: float | None = None
+        self.said = bytearray()
         self.ended = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -63,6 +65,7 @@ class Stream(asyncio.Protocol):
         now_s = time.perf_counter()
         if self.first_s is None and b"content" in data and b"data:" in data:
             self.first_s = now_s
+        self.said += data
         if b"[DONE]" in data:
             self.ended.set_result(now_s)
 
@@ -72,7 +75,7 @@ class Stream(asyncio.Protocol):
             self.ended.set_exception(ConnectionError("a connection ended before its answer did"))
 
 
-async def ask_crowd(port: int, raw: bytes, streams: int, over_s: float) -> Crowd:
+async def ask_crowd(port: int, raw: bytes, streams: int, tokens: int, over_s: float) -> Crowd:
     """Returns how long a crowd waited whose requests come, on connections that are open, within a moment."""
     loop = asyncio.get_running_loop()
     clients = [(await loop.create_connection(Stream, "127.0.0.1", port))[1] for _ in range(streams)]
@@ -81,6 +84,9 @@ async def ask_crowd(port: int, raw: bytes, streams: int, over_s: float) -> Crowd
         await asyncio.sleep(max(0.0, began_s + over_s * number / streams - time.perf_counter()))
         client.transport.write(raw)
     ended_s = max(await asyncio.gather(*(client.ended for client in clients)))
+    short = sum(client.said.count(WORD) != tokens for client in clients)
+    if short:
+        raise RuntimeError(f"{short} of {streams} answers have not the {tokens} tokens that were asked for")
     first_s = sorted(client.first_s - began_s for client in clients if client.first_s is not None)
     for client in clients:
         client.transport.abort()
@@ -104,7 +110,7 @@ async def take_turns(peer: Peer, options: argparse.Namespace) -> list[tuple[Crow
         pair = []
         for port, headers in sides:
             raw = render_request(port, headers, options.tokens)
-            pair.append(await ask_crowd(port, raw, options.streams, options.over_s))
+            pair.append(await ask_crowd(port, raw, options.streams, options.tokens, options.over_s))
             await asyncio.sleep(options.pause_s)
         pairs.append((pair[0], pair[1]))
     return pairs[1:]
@@ -125,15 +131,25 @@ def kept_of(pairs: list[tuple[Crowd, Crowd]]) -> str:
     return f"{100 * math.exp(middle):.1f} % ({low:.1f} to {high:.1f} %)"
 
 
+def measure_peer(start: Callable[[], Peer], options: argparse.Namespace) -> list[tuple[Crowd, Crowd]]:
+    """Starts a gateway, measures it, and ends it."""
+    peer = start()
+    try:
+        return uvloop.run(take_turns(peer, options))
+    finally:
+        peer.stop()
+
+
 def measure(peers: dict[str, Callable[[], Peer]], options: argparse.Namespace) -> str:
     """Returns the table of all peers, each beside its own engine."""
     rows = []
     for name, start in peers.items():
-        peer = start()
         try:
-            pairs = uvloop.run(take_turns(peer, options))
-        finally:
-            peer.stop()
+            pairs = measure_peer(start, options)
+        except (OSError, RuntimeError) as problem:
+            print(f"{name} failed: {problem}", file=sys.stderr, flush=True)
+            rows.append([name, *["-"] * (len(HEADS) - 2), "failed"])
+            continue
         rows.append(row_of(name, [through for through, _ in pairs], kept_of(pairs)))
         rows.append(row_of(f"past {name}", [past for _, past in pairs]))
         print(rows[-2], rows[-1], file=sys.stderr, flush=True)

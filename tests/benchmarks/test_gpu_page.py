@@ -15,7 +15,7 @@ ENGINE = {"engine": "vllm", "version": "0.26.0", "name": "crowd"}
 def beside(side: str, token_s: float, rates: Sequence[float] = (900.0, 1100.0)) -> dict[str, object]:
     """Returns a note of two repeats of two streams."""
     figures = {
-        "total_decode_tps": rates, "ttft_s": [0.1, 0.1, 0.3, 0.3], "itl_chunk_s": [0.01] * 4,
+        "total_e2e_tps": rates, "ttft_s": [0.1, 0.1, 0.3, 0.3], "itl_chunk_s": [0.01] * 4,
         "itl_token_s": [token_s] * 3 + [2 * token_s], "chunk_gap_p99_s": [0.02, 0.04],
     }  # fmt: skip
     return {**ENGINE, "what": "beside", "streams": 2, "side": side, "figures": figures}
@@ -51,18 +51,18 @@ def test_turns_through_the_gateway_are_compared_with_those_that_followed(tmp_pat
     assert "had 100.0 % of the rate of those past it, turn by turn" in page
 
 
-def test_what_a_chunk_costs_the_engines_server_is_compared_turn_by_turn(tmp_path: Path) -> None:
+def test_what_a_token_costs_the_engines_server_is_compared_turn_by_turn(tmp_path: Path) -> None:
     sides = {"through": ((101.0, 99.0, 103.0), (25.0, 27.0, 26.0)), "direct": ((100.0, 100.0, 100.0), (0.1, 0.0, 0.0))}
     notes = []
     for side, (server_us, gateway_us) in sides.items():
         note: dict[str, Any] = {**beside(side, 0.004, (90.0, 50.0, 80.0)), "what": "door"}
-        notes.append({**note, "figures": note["figures"] | {"server_us_chunk": server_us, "gateway_us_chunk": gateway_us}})
+        notes.append({**note, "figures": note["figures"] | {"server_us_token": server_us, "gateway_us_token": gateway_us}})
     (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")
     assert "30.0 | 4.0 | 101.0 | 26.0 |\n" in page
     assert "30.0 | 4.0 | 100.0 | 0.0 |\n" in page
     # The mean of ln 1.01, ln 0.99 and ln 1.03 is 0.00982, their deviation 0.01981, and t again 4.303.
-    assert "vllm: a chunk through it took 101.0 % (96.1 to 106.1 %) of the processor time" in page
+    assert "vllm: a token through it took 101.0 % (96.1 to 106.1 %) of the processor time" in page
 
 
 def test_one_request_at_a_time_is_told_apart_from_many(tmp_path: Path) -> None:
