@@ -38,7 +38,7 @@ from stoker.tune.ratios import interval
 
 ENGINE = ("benchmarks.gateway.busy_engine",)
 AS_BEFORE = "stoker, none opened ahead"
-HEADS = ("asked", "first token, median ms", "the latest tenth, ms", "the last one, ms", "until all is there, s", "rate kept")
+HEADS = ("asked", "first token, median ms", "nine in ten by, ms", "the last one, ms", "until all is there, s", "rate kept")
 
 
 class Crowd(NamedTuple):

@@ -77,6 +77,7 @@ def test_up_ends_in_ready_and_the_engine_serves_the_folder_that_was_asked_for(vl
 def test_a_chat_through_the_gateway_names_the_model_that_answered(vllm: VllmHome, ready: ServiceView) -> None:
     with vllm.openai() as client:
         raw = client.chat.completions.with_raw_response.create(model="small", messages=HELLO, max_tokens=16, temperature=0)
+    assert raw.headers["server"] == "uvicorn"  # by which the gateway knows that it may open connections ahead
     answer = raw.parse()
     assert answer.choices[0].message.content
     assert answer.usage is not None and answer.usage.completion_tokens > 1
