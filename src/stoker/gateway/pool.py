@@ -95,7 +95,7 @@ class Pool:
 
     async def _renew(self) -> None:
         """Opens as many as grew too old, one after another, so that a next crowd finds its connections open."""
-        # uvloop takes one new connection in each turn of its loop (libuv since 1.45), and a turn of a server that writes
+        # uvloop takes one new connection in each turn of its loop (libuv#3696), and a turn of a server that writes
         # 200 streams lasts 30 ms: of 256 requests on new connections a tenth waited 2 s for vLLM's first token. uvicorn
         # counts its 5 s from a reply on, so what was never asked stays open.
         while self._owed:
