@@ -30,7 +30,7 @@ from stoker.tune.ratios import interval
 
 ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
 STREAMS, TURN_TOKENS = 256, 128
-BLOCKS, TURNS = 5, 20  # where turns differ by 15 %, a hundred pairs leave 4 % of doubt; a run cut off keeps its blocks
+BLOCKS, TURNS = 3, 17  # a run cut off keeps its blocks; more turns fill SGLang's cache of prompts, which is slow once full
 HALF, LONG_TOKENS, PAIRS, WAIT_S = STREAMS // 2, 1536, 6, 300.0
 ALONE_TOKENS, ALONE_RUNS, ADDED_S = 128, 20, 0.005  # a tenth of a token's time at 20 tok/s, which a large model has
 T = TypeVar("T")
