@@ -145,10 +145,12 @@ def render_door(notes: list[Note]) -> str:
             rates = _values(own, "total_e2e_tps")
             rows.append(
                 [engine, str(own[0]["streams"]), f"{side}, {HOW[how]}", str(len(rates)), f"{statistics.median(rates):,.0f}",
-                 f"{min(rates):,.0f} to {max(rates):,.0f}", *(_middle(own, *one) for one in MIDDLES.values())]
+                 f"{min(rates):,.0f} to {max(rates):,.0f}", _last_first_ms(own),
+                 *(_middle(own, *one) for one in MIDDLES.values())]
             )  # fmt: skip
         told += _say_shares(turns, engine, how)
-    head = ("engine", "streams", "asked", "repeats", "tok/s, first request to last token", "from, to", *MIDDLES)
+    first = ("engine", "streams", "asked", "repeats", "tok/s, first request to last token", "from, to")
+    head = (*first, "a repeat's last TTFT ms", *MIDDLES)
     return render_table(head, rows) + "".join(f"\n{text}\n" for text in told)
 
 
@@ -182,6 +184,16 @@ def _share_past(turns: list[Note], name: str) -> str:
     middle, half = interval([math.log(one / other) for one, other in pairs], LEVEL)
     between = f" ({100 * math.exp(middle - half):.1f} to {100 * math.exp(middle + half):.1f} %)" if half else ""
     return f"{100 * math.exp(middle):.1f} %{between}"
+
+
+def _last_first_ms(notes: list[Note]) -> str:
+    """Returns when the last of a repeat's streams had its first token; the middle of the repeats."""
+    last = [
+        max(note["figures"]["ttft_s"][place : place + note["streams"]])
+        for note in notes
+        for place in range(0, len(note["figures"]["ttft_s"]), note["streams"])
+    ]
+    return f"{1e3 * statistics.median(last):,.0f}"
 
 
 def _middle(notes: list[Note], name: str, scale: float = 1.0) -> str:

@@ -15,7 +15,7 @@ ENGINE = {"engine": "vllm", "version": "0.26.0", "name": "crowd"}
 def beside(side: str, token_s: float, rates: Sequence[float] = (900.0, 1100.0)) -> dict[str, object]:
     """Returns a note of two repeats of two streams."""
     figures = {
-        "total_e2e_tps": rates, "ttft_s": [0.1, 0.1, 0.3, 0.3], "itl_chunk_s": [0.01] * 4,
+        "total_e2e_tps": rates, "ttft_s": [0.1, 0.05, 0.3, 0.2], "itl_chunk_s": [0.01] * 4,
         "itl_token_s": [token_s] * 3 + [2 * token_s], "chunk_gap_p99_s": [0.02, 0.04],
     }  # fmt: skip
     return {**ENGINE, "what": "beside", "streams": 2, "side": side, "figures": figures}
@@ -26,8 +26,8 @@ def test_two_sides_of_a_gateway_are_told_with_their_p99_and_what_a_stream_kept(t
     notes = [beside("through", 0.004), beside("direct", 0.005), kept]
     (tmp_path / "results.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
     page = render(read_notes(tmp_path / "results.jsonl"), "a card")
-    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 4.0 | - | - |" in page
-    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200.0 | 10.0 | 30.0 | 5.0 | - | - |" in page
+    assert "| vllm | 2 | through, both at once | 2 | 1,000 | 900 to 1,100 | 200 | 150.0 | 10.0 | 30.0 | 4.0 |" in page
+    assert "| vllm | 2 | direct, both at once | 2 | 1,000 | 900 to 1,100 | 200 | 150.0 | 10.0 | 30.0 | 5.0 |" in page
     assert "through the gateway had 99.6 % (98.1 to 101.2 %) of the decode rate of one beside it" in page
     assert "all streams through it together had 100.0 % of the rate of those beside it" in page
 
