@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from container_home import GRACE_S, INSTANCE, KILL_LIMIT_S, OBEDIENT, SLEEP, ContainerHome, container_home
+from home import wait_for
 from real_tools import OwnPodman
 from stoker.launch.process import MARKER_VARIABLE
 from stoker.supervise.containers.calls import find_labelled
@@ -46,7 +47,9 @@ def test_the_container_is_exactly_what_was_planned(home: ContainerHome) -> None:
         created, started = home.saved
         assert (created.container, created.pid) == (running.container, None)
         assert (started.container, started.start_ticks) == (running.container, running.start_ticks)
-        assert f"{MARKER_VARIABLE}={started.marker}" in Path(f"/proc/{running.pid}/environ").read_text().split("\0")  # noqa: ASYNC240
+        marked, environment = f"{MARKER_VARIABLE}={started.marker}", Path(f"/proc/{running.pid}/environ")
+        # Until the process becomes the program, which may be after podman calls it started, it has runc's environment.
+        wait_for("the program's environment", lambda: marked in environment.read_text().split("\0"))
         assert await home.runtime().stop(running, 0, KILL_LIMIT_S) == ""
 
     asyncio.run(run())
