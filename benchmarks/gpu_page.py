@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gateway.document import write_part
+from benchmarks.shares import say_share
 from stoker.records import GIB, Way
-from stoker.tune.ratios import LEVEL, interval
 
 Note = dict[str, Any]
 Table = list[list[str]]
@@ -181,9 +181,7 @@ def _share_past(turns: list[Note], name: str) -> str:
     """Returns what a figure is through the gateway as a share of it past it, repeat by repeat."""
     through, direct = (_values([note for note in turns if note["side"] == side], name) for side in SIDES)
     pairs = zip(through, direct, strict=False)  # of a run that was cut off one side may have more
-    middle, half = interval([math.log(one / other) for one, other in pairs], LEVEL)
-    between = f" ({100 * math.exp(middle - half):.1f} to {100 * math.exp(middle + half):.1f} %)" if half else ""
-    return f"{100 * math.exp(middle):.1f} %{between}"
+    return say_share([math.log(one / other) for one, other in pairs])
 
 
 def _last_first_ms(notes: list[Note]) -> str:

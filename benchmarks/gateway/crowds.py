@@ -34,7 +34,7 @@ from benchmarks.gateway.processes import end_cleanly_on_sigterm
 from benchmarks.gateway.raw_client import CHAT
 from benchmarks.gateway.stoker_peer import Stoker
 from benchmarks.gateway.table import markdown
-from stoker.tune.ratios import interval
+from benchmarks.shares import say_share
 
 ENGINE = ("benchmarks.gateway.busy_engine",)
 AS_BEFORE = "stoker, none opened ahead"
@@ -126,9 +126,7 @@ def row_of(name: str, crowds: list[Crowd], kept: str = "") -> list[str]:
 
 def kept_of(pairs: list[tuple[Crowd, Crowd]]) -> str:
     """Returns what is kept of the rate past a gateway, pair by pair, with the interval that holds it."""
-    middle, half = interval([math.log(past.took_s / through.took_s) for through, past in pairs], 0.95)
-    low, high = (100 * math.exp(middle + sign * (half or math.nan)) for sign in (-1, 1))
-    return f"{100 * math.exp(middle):.1f} % ({low:.1f} to {high:.1f} %)"
+    return say_share([math.log(past.took_s / through.took_s) for through, past in pairs])
 
 
 def measure_peer(start: Callable[[], Peer], options: argparse.Namespace) -> list[tuple[Crowd, Crowd]]:
