@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import socket
 import statistics
+import time
 from contextlib import ExitStack
 from urllib.parse import urlsplit
 
-from benchmarks.gateway.processes import read_cpu_s, wait_until_quiet
+from benchmarks.gateway.processes import read_cpu_s
 from stoker.bench.cell import Settings
 from stoker.config import find_paths
 from stoker.errors import StokerError
@@ -23,7 +24,8 @@ from stoker.flows.bench_targets import choose_service
 from stoker.flows.targets import choose_service as choose_running
 from stoker.records import BenchCell, BenchLoad
 
-PROMPT_TOKENS, NEW_TOKENS, BUDGET_S, SILENCE_S, QUIET_S = 64, 128, 60.0, 300.0, 10.0
+PROMPT_TOKENS, NEW_TOKENS, BUDGET_S, SILENCE_S = 64, 128, 60.0, 300.0
+LOOK_S, IDLE = 0.2, 0.05  # of a core; an idle vLLM takes 0.002
 
 
 def count_roughly(text: str) -> int:
@@ -54,17 +56,28 @@ def measure_token_us(service: str, pid: int, streams: int, repeats: int) -> list
     return [1e6 * one / (streams * NEW_TOKENS) for one in took_s]
 
 
+def wait_until_idle(pid: int) -> None:
+    """Waits until a process does next to nothing; what else the machine does is no matter."""
+    end_s = time.monotonic() + SILENCE_S
+    while time.monotonic() < end_s:
+        before_s = read_cpu_s([pid])
+        time.sleep(LOOK_S)
+        if read_cpu_s([pid]) - before_s < IDLE * LOOK_S:
+            return
+    raise SystemExit(f"the server was not idle within {SILENCE_S:.0f} s: does somebody else ask it?")
+
+
 def measure_connections_us(address: str, pid: int, count: int) -> tuple[float, float]:
     """Returns what opening and closing a connection that asks nothing costs a process, its rest beside it included."""
     url = urlsplit(address)
     with ExitStack() as stack:
-        wait_until_quiet(QUIET_S)
+        wait_until_idle(pid)
         before_s = read_cpu_s([pid])
         for _ in range(count):
             stack.enter_context(socket.create_connection((url.hostname, url.port)))
-        wait_until_quiet(QUIET_S)
+        wait_until_idle(pid)
         opened_s = read_cpu_s([pid])
-    wait_until_quiet(QUIET_S)
+    wait_until_idle(pid)
     return 1e6 * (opened_s - before_s) / count, 1e6 * (read_cpu_s([pid]) - opened_s) / count
 
 
