@@ -9,6 +9,7 @@ import sys
 from multiprocessing.shared_memory import SharedMemory
 
 SHARED: list[SharedMemory] = []
+SLEEPERS: list[subprocess.Popen[bytes]] = []
 SLEEPER = (sys.executable, "-c", "import signal; print('up', flush=True); signal.pause()")
 
 
@@ -16,6 +17,14 @@ def start_sleeper(**how: object) -> None:
     """Starts a child that sleeps and waits until it does."""
     child = subprocess.Popen(SLEEPER, stdout=subprocess.PIPE, **how)  # type: ignore[call-overload]
     child.stdout.readline()
+    SLEEPERS.append(child)
+
+
+def end_after_sleepers(number: int, frame: object) -> None:
+    """Ends itself once its children have ended, which it tells nothing."""
+    for child in SLEEPERS:
+        child.wait()
+    sys.exit(0)
 
 
 def wait_for_worker() -> None:
@@ -86,6 +95,8 @@ for word in sys.argv[1:]:
             os.kill(os.getpid(), int(number))
         case ("worker", _, ""):
             wait_for_worker()
+        case ("end-after-child", _, ""):
+            signal.signal(signal.SIGTERM, end_after_sleepers)
         case ("count-term", _, ""):
             signal.signal(signal.SIGTERM, lambda *_: print("told", flush=True))
         case ("storm", _, ""):

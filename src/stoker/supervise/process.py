@@ -24,6 +24,9 @@ from stoker.supervise.segments import read_segments, remove_segments
 
 POLL_S = 0.02
 SERVERS_SHARE = 2 / 3  # of an engine's grace, in which its server may end its workers itself
+# A process that is just becoming another program has no environment for a moment: of 4,200 new ones 195 were met so, and
+# taken for a zombie of ours.
+EXEC_LOOKS, EXEC_LOOK_S = 100, 0.0005
 OOM_SCORE_ADJUST = "500"  # if the kernel must kill, then the engine and not the daemon or the user's shell
 
 
@@ -250,11 +253,17 @@ def _signal_leaders_group(group: Group, number: signal.Signals) -> None:
 
 
 def _is_still_ours(leader: int, marker: str) -> bool:
-    try:
-        environment = Path(f"/proc/{leader}/environ").read_bytes()
-    except OSError:  # no such process, so its pid was not given away: as long as the group lives, it cannot be
-        return True
-    return not environment or f"{MARKER_VARIABLE}={marker}".encode() in environment  # a zombie's is empty
+    for _ in range(EXEC_LOOKS):
+        try:
+            environment = Path(f"/proc/{leader}/environ").read_bytes()
+        except OSError:  # no such process, so its pid was not given away: as long as the group lives, it cannot be
+            return True
+        if environment:
+            return f"{MARKER_VARIABLE}={marker}".encode() in environment
+        if read_start_ticks(leader) is None:  # a zombie has none
+            return True
+        time.sleep(EXEC_LOOK_S)
+    return True
 
 
 def signal_all(pids: Iterable[int], number: signal.Signals, is_meant: Callable[[int], bool] = lambda pid: pid > 0) -> None:
