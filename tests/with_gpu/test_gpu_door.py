@@ -63,15 +63,20 @@ def processor_s(pids: Iterable[int]) -> list[float]:
     return [used.user + used.system for used in (psutil.Process(pid).cpu_times() for pid in pids)]
 
 
+def count_roughly(text: str) -> int:
+    """Returns how many tokens a text may be.
+
+    Asked of the server, 256 prompts took it as long as half of a turn; of two sides that had met, the one that had its
+    prompts first began before the other, and the engine had it before the other.
+    """
+    return len(text) // 4
+
+
 def stream(target: Target, streams: int, new: int, runs: int, **hooks: Any) -> BenchRun:
     """Returns what so many streams at once had of a target."""
     load = (BenchLoad("closed", streams),)
-    return run_bench(target, prompts=(64,), new=new, loads=load, runs=runs, silence_s=WAIT_S, **hooks)
-
-
-def count_roughly(text: str) -> int:
-    """Returns how many tokens a text may be: asked of the server, 256 prompts took it as long as half of a turn."""
-    return len(text) // 4
+    hooks |= {"tokenizer": count_roughly, "silence_s": WAIT_S}
+    return run_bench(target, prompts=(64,), new=new, loads=load, runs=runs, **hooks)
 
 
 def figures(run: BenchRun) -> dict[str, list[float]]:
@@ -132,8 +137,7 @@ def stream_in_turns(side: Side) -> dict[str, list[float]]:
         ended_s.append(processor_s(side.pids.values()))
         side.other.release()
 
-    hooks = {"tell": await_own, "between": give_over, "tokenizer": count_roughly}
-    found = figures(stream(side.target, STREAMS, TURN_TOKENS, TURNS, **hooks))
+    found = figures(stream(side.target, STREAMS, TURN_TOKENS, TURNS, tell=await_own, between=give_over))
     for place, name in enumerate(side.pids):
         used_s = [after[place] - before[place] for before, after in zip(began_s, ended_s, strict=True)]
         found[f"{name}_us_token"] = [1e6 * one / (STREAMS * TURN_TOKENS) for one in used_s]
