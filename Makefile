@@ -30,18 +30,21 @@ test-engines: $(VENV)/.dev
 	[ -z "$$vllm" ] || STOKER_VLLM="$$vllm" STOKER_LITELLM="$$litellm" $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ENGINES) --durations=0 --durations-min=5 $(AGAIN)
 
 # Real SGLang and vLLM on a GPU, from folders into which they were unpacked (SGLANG, VLLM), by hand: each engine on
-# cards and cores of its own where there are two; bench-gpu has what is measured for longer. GPU_PYTHON is the Python whose torch sees the
-# GPU, and runs the tests too where it has their packages (TEST_PYTHON). Results, logs and the page come to build/gpu.
+# cards and cores of its own where there are two; bench-gpu has what is measured for longer (with STOKER_GPU_LOAD_GB=40 the loads
+# of docs/measured/gpu.md). GPU_PYTHON is the Python whose torch sees the GPU, and runs the tests too where it has their
+# packages (TEST_PYTHON). Results, logs and the page come to build/gpu, build/gpu-long.
 GPU_PYTHON ?= python3
 TEST_PYTHON ?= $(BIN)/python
 GPU_TESTS ?= tests/with_gpu
 GPU_PARTS ?=
+GPU_OUT = build/gpu
 bench-gpu: GPU_PARTS = --long
+bench-gpu: GPU_OUT = build/gpu-long
 test-gpu bench-gpu:
 	@[ "$(TEST_PYTHON)" != "$(BIN)/python" ] || $(MAKE) $(VENV)/.dev
 	@STOKER_SGLANG_SITE="$(SGLANG)" STOKER_VLLM_SITE="$(VLLM)" STOKER_GPU_PYTHON="$(GPU_PYTHON)" \
-	    $(TEST_PYTHON) -m tools.gpu_tests $(GPU_PARTS) $(GPU_TESTS) $(AGAIN); failed=$$?; \
-	$(TEST_PYTHON) -m benchmarks.gpu_page build/gpu; exit $$failed
+	    $(TEST_PYTHON) -m tools.gpu_tests $(GPU_PARTS) --out $(GPU_OUT) $(GPU_TESTS) $(AGAIN); failed=$$?; \
+	$(TEST_PYTHON) -m benchmarks.gpu.page $(GPU_OUT); exit $$failed
 
 # Large clients: LiteLLM, npm's openai, MCP's inspector, Schemathesis, what `export` writes by Ray's models and Kubernetes'
 # schemas, and Open WebUI in a real Chromium, where there is one; four

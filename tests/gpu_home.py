@@ -33,6 +33,7 @@ from stoker.box import is_running
 from stoker.counters import Counters, read_counters
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.records import GIB, BenchLoad, BenchRun, ServiceView, Target
+from verdicts_seen import unwell, verdicts_of
 
 MODELS = Path(__file__).parent.parent / "models" / "demo"
 PYTHON = os.environ.get("STOKER_GPU_PYTHON", sys.executable)
@@ -219,6 +220,19 @@ class GpuHome(Home):
         return left
 
 
+def check_plain(home: GpuHome, *probes: str) -> dict[str, Any]:
+    """Proves, verifies and measures a service without drafts by the product's own verbs; returns what verify said."""
+    home.bring_up("plain")
+    words = [word for probe in ("answers", "identity", "streaming", *probes) for word in ("--probe", probe)]
+    report: dict[str, Any] = json.loads(home.run("verify", "plain", *words, "--json", code=None).stdout)
+    verdicts = verdicts_of(report)
+    home.note("verify", "plain", verdicts=verdicts)
+    assert [verdicts[name] for name in ("answers", "identity", "streaming")] == ["pass"] * 3, unwell(report)
+    run = home.json("bench", "plain", "--pp", "128", "--tg", "192", "--runs", "3", "--content", "code")
+    home.note("plain", "plain", **{one["name"]: one["median"] for one in run["cells"][0]["figures"]})
+    return report
+
+
 def beginnings(count: int) -> list[str]:
     """Returns beginnings, code and prose by turns, no two alike."""
     texts = {kind: "\n\n".join(units_of(kind)) for kind in ("code", "prose")}
@@ -244,6 +258,12 @@ def _parting(one: Said, other: Said) -> int:
 def family(leader: int) -> set[int]:
     """Returns the living processes of an engine's session."""
     return {pid for pid in psutil.pids() if _session(pid) == leader and is_running(pid)}
+
+
+def threads_of(leader: int) -> set[int]:
+    """Returns the living threads of an engine's session: a process has its memory until its last one has ended."""
+    pids = (pid for pid in psutil.pids() if _session(pid) == leader)
+    return {int(task.name) for pid in pids for task in Path(f"/proc/{pid}/task").glob("*") if is_running(int(task.name))}
 
 
 def _session(pid: int) -> int | None:

@@ -5,7 +5,8 @@
 An engine of the demo model takes a fraction of a card and waits most of its start for imports and compilers, so several
 start at once. Each engine gets cards and cores of its own where there are several. --long runs what is measured for long
 instead: the gateway at a GPU's speed, the loading of large files, and where there are two cards for an engine, one model
-over two boxes. Each part's output goes to its own file.
+over two boxes. Each part's output goes to its own file, and what it notes to `results.jsonl`, which begins anew with each
+run but one of what failed the last time (--last-failed).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.gpu import run as runs
 from benchmarks.tuning import share_cores
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +31,7 @@ NOTHING_TO_RUN = 5  # pytest's word for it
 # A plugin that a Python with torch often has; it warns where tests run side by side, and a warning is an error here.
 WITHOUT = ("-p", "no:benchmark")
 SHOWN_LINES = 40
+AGAIN = {"--last-failed", "--lf"}
 
 
 class Part(NamedTuple):
@@ -88,6 +91,17 @@ def run_engine(
     return all(ended)
 
 
+def begin(folder: Path, words: Collection[str]) -> Path:
+    """Returns the folder of a run's results, with what the run is of, and without what an earlier one noted."""
+    out = folder.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    if not AGAIN & set(words):
+        (out / "results.jsonl").unlink(missing_ok=True)
+    sites = {engine: site for engine, name in SITES.items() if (site := os.environ.get(name))}
+    runs.keep(runs.look(os.environ.get("STOKER_GPU_PYTHON", sys.executable), sites), out)
+    return out
+
+
 def main() -> None:
     """Runs all, each engine on cards of its own where there are as many."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -97,8 +111,7 @@ def main() -> None:
     engines = [engine for engine, site in SITES.items() if os.environ.get(site)]
     if not engines:
         raise SystemExit(f"no engine is named: {' or '.join(SITES.values())} is the folder of an unpacked one")
-    cards, out = find_cards(os.environ), options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    cards, out = find_cards(os.environ), begin(options.out, words)
     parts = LONG if options.long else SHORT
     tests = words if any(not word.startswith("-") for word in words) else [*words, "tests/with_gpu"]
     lanes = min(len(cards), len(engines))

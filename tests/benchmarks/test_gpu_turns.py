@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks.gpu_turns import Pair, pairs_of, read_rows, render, row_of
+from benchmarks.gpu.turns import Pair, pairs_of, read_rows, render, row_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "measured" / "gpu.md"
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpu_drafts import check_measured_as_counted, check_same_words, say_alone
-from gpu_home import MODELS, SGLANG, GpuHome, Said, kept
-from verdicts_seen import verdicts_of
+from gpu_home import MODELS, SGLANG, GpuHome, Said, check_plain, kept
 
 EAGLE, EAGLE3 = (f'speculation = "{kind}"\ndraft = "{MODELS}/hf-{kind}"\n' for kind in ("eagle", "eagle3"))
 DRAFTS = {
@@ -45,14 +44,11 @@ def plain(home: GpuHome, tmp_path_factory: pytest.TempPathFactory) -> list[Said]
 
 
 @pytest.mark.xdist_group("sglang")
-def test_its_start_is_told_in_stages_and_it_is_verified(home: GpuHome, plain: list[Said]) -> None:
+def test_its_start_is_told_in_stages_and_it_is_verified_and_measured(home: GpuHome, plain: list[Said]) -> None:
     assert len(plain) == 200
     home.bring_up("plain")
     assert {"import", "weights", "graphs"} <= set(home.stages("plain"))
-    report = home.json("verify", "plain", "--probe", "answers", "--probe", "identity", "--probe", "streaming")
-    home.note("verify", "plain", verdicts=verdicts_of(report))
-    run, _, _ = home.measure("plain", "code")
-    home.note("plain", "plain", **{one.name: one.median for one in run.cells[0].figures})
+    check_plain(home)
 
 
 @pytest.mark.xdist_group("sglang")

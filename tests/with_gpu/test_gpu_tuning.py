@@ -14,7 +14,9 @@ from benchmarks.tuning_page import NEAR
 from gpu_home import MODELS, SGLANG, VLLM, Engine, GpuHome, kept
 from heavy_model import write_heavy
 from home import wait_for
+from stoker.bench.speculation import speculation_between
 from stoker.config import read_config
+from stoker.counters import Counters
 from stoker.flows.tunable import read_tunable
 from stoker.flows.tune_asking import Asking
 from stoker.records import Way
@@ -83,16 +85,33 @@ def at_once(ask: Callable[[tuple[GpuHome, str]], object], homes: dict[Way, tuple
         list(pool.map(ask, homes.values()))
 
 
-def sweep(folder: Path, engine: Engine, model: Path, ways: tuple[Way, ...], chosen: Way) -> Sweep:
-    """Returns the rates of all ways, which are up at once and asked the same prompts in turn."""
+def sweep(
+    folder: Path, engine: Engine, model: Path, ways: tuple[Way, ...], chosen: Way
+) -> tuple[Sweep, dict[Way, dict[str, float]]]:
+    """Returns the rates of all ways, which are up at once and asked the same prompts in turn, and what each accepted."""
     with ExitStack() as stack:
         homes = start_all(folder, engine, model, ways, stack)
         with ExitStack() as lines:
             targets = {way: home.target_past_the_gateway(name) for way, (home, name) in homes.items()}
             asked = {way: meet_way(target, engine.name, ASKING, lines) for way, target in targets.items()}
+            before = {way: home.counters(name) for way, (home, name) in homes.items()}
             found = Sweep(ask_in_turn(asked, chosen, ROUNDS), 0.0)
+            accepted = {way: accepted_since(before[way], home.counters(name), way) for way, (home, name) in homes.items()}
         at_once(lambda one: one[0].run("down"), homes)
-    return found
+    return found, accepted
+
+
+def accepted_since(before: Counters, after: Counters, way: Way) -> dict[str, float]:
+    """Returns the accept_rate and accept_length that an engine counted; nothing without drafts.
+
+    SGLang counts verify calls and what they gave, and each call of a chain is of all its draft tokens.
+    """
+    seen = speculation_between(before, after)
+    if seen is None or seen.accept_length is None:
+        return {}
+    assert way.draft_tokens is not None
+    rate = (seen.accept_length - 1) / way.draft_tokens if seen.accept_rate is None else seen.accept_rate
+    return {"accept_rate": rate, "accept_length": seen.accept_length}
 
 
 def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(home: GpuHome, tmp_path: Path) -> None:
@@ -106,9 +125,10 @@ def test_the_choice_is_near_the_best_of_all_lengths_with_half_of_the_starts(home
     with ThreadPoolExecutor(1) as aside:
         aside.submit(home.run, "down", code=None)  # it waits for the host's memory too, which others take meanwhile
         wait_for("its processes' end", lambda: not home.engines())
-        swept = sweep(tmp_path, BESIDE[home.engine.name], home.folder / HEAVY, ways, chosen)
+        swept, accepted = sweep(tmp_path, BESIDE[home.engine.name], home.folder / HEAVY, ways, chosen)
     for way, each in swept.rates.items():
-        home.note("sweep", "coder", way=way.name, tok_s=mean(each), rounds=len(each))
+        home.note("sweep", "coder", way=way.name, tok_s=mean(each), rounds=len(each), **accepted[way])
+        assert way.draft_tokens is None or 1 < accepted[way]["accept_length"] <= 1 + way.draft_tokens
     turns = swept.turns(chosen)
     home.note("turns", "coder", chosen=chosen.name, best=swept.best.name, tok_s=turns)
     assert mean([one / best for one, best in turns] or [1.0]) >= 1 - NEAR

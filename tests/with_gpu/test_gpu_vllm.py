@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import openai
 import pytest
 
 from gpu_drafts import check_measured_as_counted, check_same_words, say_alone
-from gpu_home import CHAT, MODELS, VLLM, GpuHome, Said, family, kept
+from gpu_home import CHAT, MODELS, VLLM, GpuHome, Said, check_plain, family, kept
 from home import wait_for
 from stoker.records import State
 from verdicts_seen import checks_of, verdicts_of
@@ -45,13 +46,13 @@ def plain(home: GpuHome, tmp_path_factory: pytest.TempPathFactory) -> list[Said]
 
 
 @pytest.mark.xdist_group("vllm")
-def test_it_is_proved_verified_and_stopped(home: GpuHome, plain: list[Said]) -> None:
+def test_it_is_proved_verified_and_measured_and_what_it_lacks_for_tools_is_named(home: GpuHome, plain: list[Said]) -> None:
     assert len(plain) == 200
-    home.bring_up("plain")
-    report = home.json("verify", "plain", "--probe", "answers", "--probe", "identity", "--probe", "streaming")
-    home.note("verify", "plain", verdicts=verdicts_of(report))
-    run, _, _ = home.measure("plain", "code")
-    home.note("plain", "plain", **{one.name: one.median for one in run.cells[0].figures})
+    report = check_plain(home, "tools")
+    auto = checks_of(report)["tools: auto"]
+    assert (auto["verdict"], auto["mend"]) == (
+        "not offered", "start it with `--enable-auto-tool-choice --tool-call-parser hermes`",
+    )  # fmt: skip
 
 
 @pytest.mark.xdist_group("killed")
@@ -65,12 +66,14 @@ def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_it_comes_bac
         )
         next(iter(stream))
         os.kill(leader, signal.SIGKILL)
+        killed_s = time.monotonic()
         with pytest.raises(openai.APIError, match="The engine of plain broke the connection"):
             list(stream)
     # Its connections break before its last thread is gone, which may take a while where a driver cleans up.
     wait_for("its end to be noticed", lambda: home.service("plain").state is not State.READY)
     again = home.await_state("plain", State.READY)
     assert again.pid is not None and again.pid != leader
+    home.note("killed", "while it answers", ready_again_s=time.monotonic() - killed_s)
     home.leaders.add(again.pid)
     assert family(leader) == set()
 
@@ -110,4 +113,5 @@ def test_tools_are_called_where_a_parser_is_given(home: GpuHome) -> None:
     home.run("down")
     home.bring_up("parsing")
     report = home.json("verify", "parsing", "--probe", "tools")
+    home.note("verify", "parsing", verdicts=verdicts_of(report))
     assert checks_of(report)["tools: auto"]["verdict"] == "pass"

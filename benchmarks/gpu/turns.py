@@ -1,7 +1,7 @@
 """Says what all kept turns on GPUs together tell of the gateway: its share of an engine's rate, and how sure that is.
 
-    python -m benchmarks.gpu_turns --keep build/gpu --machine "two H200"     adds a run's pairs to the kept ones
-    python -m benchmarks.gpu_turns --given 0.006 --write docs/measured/gpu.md
+    python -m benchmarks.gpu.turns --keep build/gpu --machine "two H200"     adds a run's pairs to the kept ones
+    python -m benchmarks.gpu.turns --given 0.006 --write docs/measured/gpu.md
 
 `--given` is the share that the test gives the gateway (`benchmarks/connections.py`), which is taken off again. The last
 column is how often luck alone would show as much if 2 % of the rate were lost.
@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 from benchmarks.gateway.document import write_part
 from benchmarks.gateway.table import markdown
-from benchmarks.gpu_page import SIDES, pick, read_notes
+from benchmarks.gpu.door import SIDES
+from benchmarks.gpu.notes import pick, read_notes
 from benchmarks.shares import say_share
 from stoker.tune.ratios import LEVEL, interval
 
-ROWS = Path(__file__).parents[1] / "docs" / "measured" / "gpu-turns.csv"
+ROWS = Path(__file__).parents[2] / "docs" / "measured" / "gpu-turns.csv"
 LOST = 0.02
 HEADS = ("engine", "pairs", "rate, of that past it", "server's processor time a token, of that past it")
 

@@ -1,0 +1,1 @@
+"""What runs of real engines on GPUs noted, made into pages."""

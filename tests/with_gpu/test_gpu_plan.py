@@ -1,0 +1,61 @@
+"""What is planned and refused on this GPU's host is of its own facts, and other than on a GB10."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gpu_home import SGLANG, VLLM, Engine, GpuHome, kept
+from stoker.facts.machine.nvidia import read_nvidia
+
+ENGINES = [one for one in (SGLANG, VLLM) if one.is_here]
+# Of a GB10, where the processor's memory is the GPU's: whole files are read, and few kernels are compiled at once.
+GB10_ALONE = {
+    "sglang": {"--weight-loader-disable-mmap", "$MAX_JOBS", "$FLASHINFER_NVCC_THREADS"},
+    "vllm": {"--safetensors-load-strategy", "$MAX_JOBS", "$FLASHINFER_NVCC_THREADS"},
+}
+# A build for CUDA 12 without kernels for SM 12.1, in its image's words.
+OLD_SGLANG = ("docker", "run", "lmsysorg/sglang:v0.5.6", "python3", "-m", "sglang.launch_server", "--model-path", "/m",
+              "--attention-backend", "flashinfer")  # fmt: skip
+pytestmark = [
+    pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
+    pytest.mark.xdist_group("others"),
+]
+
+
+@pytest.fixture(params=ENGINES, ids=[one.name for one in ENGINES])
+def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHome]:
+    """A Stoker with one service, which is not started."""
+    engine: Engine = request.param
+    with kept(GpuHome(tmp_path_factory.mktemp("plan"), engine, engine.table("plain"))) as home:
+        yield home
+
+
+def flags_of(view: dict[str, Any]) -> set[str]:
+    """Returns the names of what a plan sets."""
+    return {one["name"] for one in view["plan"]["settings"]}
+
+
+def test_the_plan_is_of_this_machine_and_takes_the_cards_own_memory(home: GpuHome) -> None:
+    facts, here, there = home.json("facts"), home.json("plan", "plain"), home.json("plan", "plain", "--on", "gb10")
+    [*names], [*known] = ([gpu["name"] for gpu in facts["gpus"]], [gpu.name for gpu in read_nvidia().gpus])
+    assert names == known != []
+    assert (facts["unified_memory"], facts["gpus"][0]["compute_capability"]) == (False, "9.0")
+    assert flags_of(there) - flags_of(here) == GB10_ALONE[home.engine.name]
+    assert flags_of(here) - flags_of(there) == set()
+    assert here["plan"]["card_need_bytes"] > 0 == there["plan"]["card_need_bytes"]
+    home.note("plan", "plain", gpu=names[0], left_out=sorted(GB10_ALONE[home.engine.name]))
+
+
+def test_a_launch_that_a_gb10_has_no_kernels_for_is_none_of_this_machines_troubles(home: GpuHome) -> None:
+    said = {on: home.run("lint", *on, "--json", "--", *OLD_SGLANG, code=None) for on in ((), ("--on", "gb10"))}
+    assert [done.returncode for done in said.values()] == [0, 3]
+    rules = {
+        on: {one["rule"] for found in json.loads(done.stdout) for one in found["findings"]} for on, done in said.items()
+    }
+    own = rules["--on", "gb10"] - rules[()]
+    home.note("lint", "plain", gb10_alone=sorted(own))
+    assert "sglang-attn-flashinfer-old-builds" in own
