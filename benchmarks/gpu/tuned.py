@@ -38,7 +38,8 @@ def _say_tuned(note: Note) -> str:
     """Says which ways tuning started, how fast each was, and which it chose."""
     measured = {_name_way(way): tok_s for way, _, tok_s, _ in note["ways"] if tok_s is not None}
     rates = ", ".join(f"{name} {tok_s:.0f} tok/s" for name, tok_s in measured.items())
-    chosen = f"*{_name_way(note['chosen'])}* with {note['starts']} starts, where all ways would take {note['sweep']} and one more"
+    all_ways = f"all ways would take {note['sweep']} and one more"
+    chosen = f"*{_name_way(note['chosen'])}* with {note['starts']} starts, where {all_ways}"
     loads = f" for {' and '.join(map(str, note['loads']))} requests" if "loads" in note else ""
     return f"{note['engine']}: `stoker tune`{loads} chose {chosen}. It measured {rates}."
 

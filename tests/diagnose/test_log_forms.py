@@ -103,6 +103,16 @@ def test_of_nothing_at_all_nothing_is_known() -> None:
     assert told.breaks_off and told.collect
 
 
+def test_a_first_launch_that_says_nothing_wrong_is_told_of_though_it_is_not_ready() -> None:
+    """Where a launch begins Stoker writes a line; what stands before the first one is no launch."""
+    first = f"stoker: launch 1 of coder begins\n{VLLM}"
+    assert diagnose(first.encode()).engine == "vllm"
+    later = f"{first}\nstoker: launch 2 of coder begins\nnothing yet"
+    assert (diagnose(later.encode()).engine, diagnose(later.encode()).starts) == ("vllm", 2)
+    older = f"{VLLM}\nstoker: launch 1 of coder begins\nnothing yet"
+    assert diagnose(older.encode()).engine == "vllm"
+
+
 def test_a_log_that_breaks_off_without_a_fault_ends_with_its_last_lines() -> None:
     """Of an unknown engine nobody knows which line says that it is ready, so it is not called healthy either."""
     said = [f"step {number} of {number}" for number in range(1, 9)]

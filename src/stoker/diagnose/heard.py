@@ -120,7 +120,9 @@ class Heard:
         self.starts += 1
 
     def _next(self, line: int) -> None:
-        self.before, self.last = self.last, Start(line)
+        if self.starts or self.last.spoke:  # else nothing stood before the first start
+            self.before = self.last
+        self.last = Start(line)
 
     def _died(self) -> bool:
         """A start that says it begins after a fault is another one, but for warnings of its first lines."""
