@@ -190,7 +190,8 @@ def test_leaves_alone_what_was_cached_before(folder: Path) -> None:
     files[0].read_bytes()
     result = make(files).run()
     assert (result.ended, result.read_bytes, result.already_there_bytes) == ("all files were loaded", 0, FILE)
-    assert cached(*files) == FILE
+    assert result.dropped_bytes == 0
+    assert cached(*files) > FILE - CHUNK  # the kernel itself may take a few pages for others: 16 KiB were seen to go
 
 
 def test_lets_go_of_what_the_loader_skips(folder: Path) -> None:
