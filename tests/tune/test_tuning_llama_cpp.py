@@ -90,7 +90,8 @@ def test_with_a_draft_and_two_contents_the_choice_is_what_was_measured(home: Hom
     assert set(measured) >= {"off", "draft 3", *LOOKUPS}
     assert 2 * view["starts"] <= view["sweep_starts"] == 16
     guessed = [one for name, one in ways.items() if name.startswith("draft") and name not in measured]
-    assert len(guessed) >= 6, "the draft model costs more than it gains: no more of it need be tried"
+    # It costs more than it gains here: one or two of its eight lengths are enough, three where the machine's pace changes.
+    assert len(guessed) >= 4, "no more than half of a draft model's lengths need be tried"
     assert all(one["predicted"]["low_tok_s"] <= one["predicted"]["high_tok_s"] for one in guessed)
     chosen = measured[name_of(view["chosen"])]
     told_otherwise = any(one in view["why"] for one in ("no difference", "faster, more than the starts"))
