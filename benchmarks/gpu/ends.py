@@ -13,8 +13,8 @@ def render_proofs(notes: list[Note]) -> str:
         for note in pick(notes, "plan")
     ]
     lines += [
-        f"- An old SGLang on a GB10: {', '.join(note['gb10_alone'])}; here nothing of it."
-        for note in pick(notes, "lint")[:1]  # with each engine's tests the same
+        f"- {note['engine']}, a launch that `stoker lint` warns of on a GB10, and not here: {', '.join(note['on_gb10'])}."
+        for note in pick(notes, "lint")
     ]
     lines += [
         f"- {note['engine']}, `stoker verify {note['name']}`: {', '.join(map(' '.join, note['verdicts'].items()))}."

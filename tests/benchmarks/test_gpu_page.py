@@ -157,11 +157,11 @@ def test_a_choice_that_was_the_best_was_measured_against_nothing(tmp_path: Path)
 
 def test_a_plan_and_what_was_verified_are_told(tmp_path: Path) -> None:
     plan = {**ENGINE, "what": "plan", "name": "plain", "gpu": "NVIDIA H200", "left_out": ["$MAX_JOBS", "--a"]}
-    lint = {**ENGINE, "what": "lint", "name": "plain", "gb10_alone": ["rule-a", "rule-b"]}
+    lint = {**ENGINE, "what": "lint", "name": "plain", "on_gb10": ["rule-a", "rule-b"]}
     verify = {**ENGINE, "what": "verify", "name": "plain", "verdicts": {"answers": "pass", "tools": "fail"}}
-    page = render(notes_of(tmp_path, plan, lint, {**lint, "engine": "sglang"}, verify), "a card")
+    page = render(notes_of(tmp_path, plan, lint, verify), "a card")
     assert "- vllm, planned for NVIDIA H200: without $MAX_JOBS, --a, which a GB10's plan has.\n" in page
-    assert page.count("- An old SGLang on a GB10: rule-a, rule-b; here nothing of it.\n") == 1
+    assert "- vllm, a launch that `stoker lint` warns of on a GB10, and not here: rule-a, rule-b.\n" in page
     assert "- vllm, `stoker verify plain`: answers pass, tools fail.\n" in page
 
 
