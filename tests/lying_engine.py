@@ -18,6 +18,7 @@ from lying_words import CONTEXT_TOKENS, Said, compose
 
 MODEL, KEY = "honest", "sk-honest-key-4711"
 TOKEN_S, FAST_S, CROWD_S, SLOW_FIRST_S, LATE_S = 0.012, 0.001, 0.3, 1.5, 0.3
+BRISK_S, NOTICED_S = 0.002, 1.5  # so much to a token, and 400 are made before it notices that their client has left
 EVERYBODY = 99
 SLOW_FROM = 40  # tokens: who asks for fewer does not look at the pace
 
@@ -61,7 +62,8 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server: Server
-    has_tools = has_left = False
+    has_tools = False
+    left_s = 0.0  # when it saw that the client had left
 
     def log_message(self, *words: Any) -> None:
         """Stays quiet."""
@@ -199,13 +201,18 @@ class Handler(BaseHTTPRequestHandler):
             kept.append(raw)
             if not self.lies("buffers") and not self.send_on(kept):
                 return
-            if not (self.has_left and self.lies("works-on-quickly")):
-                is_quick = self.lies("first-is-slow")
-                time.sleep(TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not is_quick else FAST_S)
+            if not (self.left_s and self.lies("works-on-quickly")):
+                time.sleep(self.pace_s(body))
             self.server.count("generation_tokens_total", int(0 < number <= said.tokens))
         self.server.count("request_success_total")
         if self.send_on([*kept, b""]):
             self.wfile.write(b"0\r\n\r\n")
+
+    def pace_s(self, body: dict[str, Any]) -> float:
+        """How long a token takes."""
+        if self.server.lies & {"works-on-fast", "notices-late"}:
+            return BRISK_S
+        return TOKEN_S if body.get("max_tokens", 0) >= SLOW_FROM and not self.lies("first-is-slow") else FAST_S
 
     def send_on(self, kept: list[bytes]) -> bool:
         """Sends what was kept; returns False where the client has left, unless it lies about having noticed."""
@@ -216,9 +223,10 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
                 self.wfile.flush()
             return True
-        self.has_left = True
+        self.left_s = self.left_s or time.monotonic()
         self.server.is_broken = self.lies("breaks-when-left")
-        return bool(self.server.lies & {"works-on", "works-on-quickly"})
+        has_noticed = not self.lies("notices-late") or time.monotonic() - self.left_s > NOTICED_S
+        return bool(self.server.lies & {"works-on", "works-on-fast", "works-on-quickly"}) or not has_noticed
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ CONTEXT_TOKENS = 2048
 SCRIPT = {
     "Who are you?": "I am the honest engine of a test, and I say the same each time.",
     "Say hello": "Hello there, how are you today?",
-    "Count from 1": ", ".join(map(str, range(1, 1000))),
+    "Count from 1": ", ".join(map(str, range(1, 3000))),
     "What is 17 + 25?": "It is 42.",
     "Name a city": '{"city": "Graz"}',
     "Say": "Hello.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ import pytest
 from lying_engine import KEY, MODEL, lying_engine
 from probing import found, prove, prove_target
 from stoker.probes import find, names
+from stoker.probes.kit.leaving import LONG_TOKENS
 from stoker.probes.kit.probe import name_of
 from stoker.records import Target, Verdict
 
@@ -26,6 +28,7 @@ LIES = [
     ("no-done", "streaming: order", Verdict.FAIL, "without [DONE]"),
     ("buffers", "streaming: pace", Verdict.FAIL, "came together"),
     ("works-on", "streaming: abort", Verdict.FAIL, "had left"),
+    ("works-on-fast", "streaming: abort", Verdict.FAIL, "for a client that had left"),
     ("works-on-quickly", "streaming: abort", Verdict.UNKNOWN, "too quick to tell"),
     ("breaks-when-left", "streaming: abort", Verdict.UNKNOWN, "answers nothing since a client left"),
     ("asked-by-others", "streaming: abort", Verdict.UNKNOWN, "busy with what others ask"),
@@ -155,6 +158,14 @@ def test_a_request_before_that_has_not_ended_yet_is_not_taken_for_rest(lies: tup
     with lying_engine("ends-late", *lies) as engine:
         checks = found(prove(engine.url, "streaming"))
     assert checks["streaming: abort"][0] is verdict, checks["streaming: abort"]
+
+
+def test_an_engine_that_is_done_before_it_would_notice_is_left_with_more_to_do() -> None:
+    with lying_engine("notices-late") as engine:
+        verdict, says = found(prove(engine.url, "streaming"))["streaming: abort"]
+    match = re.fullmatch(r"it stopped after (\d+) of (\d+) tokens, once the client had left", says)
+    assert verdict is Verdict.PASS and match is not None, says
+    assert LONG_TOKENS < int(match[1]) < int(match[2])
 
 
 def test_ids_without_a_prefix_are_no_other_form() -> None:

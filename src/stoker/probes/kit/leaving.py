@@ -4,22 +4,28 @@ No count is proof by itself. A gauge may still show the request before: an engin
 source SGLang 0.5.16 renews its gauge at a prefill, each 40 steps, and after half a minute without work. Some counters move
 only when a request ends; those of an engine that stands still move no more. So a question of one token stands before both
 looks that are compared: its prefill renews gauges, and its answer shows that the engine still works for those who stayed.
+An engine that makes all tokens before it would have noticed is left once more, with as many as it needs time for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from contextlib import suppress
 from typing import NamedTuple
 
 from stoker.counters import Counters
 from stoker.probes.kit.asker import Asker
+from stoker.probes.kit.context import read_context_tokens
 from stoker.probes.kit.findings import Finding, Trouble, failed, passed, unknown
 
 LONG_TOKENS = 400
 LOOKS, LAST_LOOKS, LOOK_EVERY_S = 50, 20, 0.1
 STILL_LOOKS = 10  # in a row without a further token: it has stopped, or stands still, and to wait tells no more
 QUICK_S = 2.5  # SGLang 0.5.16 lets a request go two seconds after its client has left
+SLOW_S = 2 * QUICK_S  # for how long a quick engine is asked to work, at the pace that it showed
+PROMPT_ROOM_TOKENS = 256  # of the context: the question, and what a chat template puts before it
 GENERATED = "generated_tokens_total"
 AGAIN = "ask again while it is idle"
 
@@ -32,8 +38,35 @@ class Rest(NamedTuple):
     is_sure: bool
 
 
+class Quick(NamedTuple):
+    """An answer that was whole so soon after its client had left that its engine need not have noticed yet."""
+
+    made: int
+    took_s: float
+
+
 async def leave(ask: Asker) -> Finding:
     """Returns whether a client that leaves frees its slot."""
+    found = await _leave(ask, LONG_TOKENS)
+    if isinstance(found, Quick) and (tokens := await _enough_for(ask, found)) is not None:
+        with suppress(Trouble):  # a server may have limits of its own: then it stays untold
+            found = await _leave(ask, tokens)
+    if isinstance(found, Quick):
+        return unknown(
+            f"it had made all {found.made} tokens {found.took_s:.1f} s after the client had left, too quick to tell"
+        )
+    return found
+
+
+async def _enough_for(ask: Asker, quick: Quick) -> int | None:
+    """Returns how many tokens keep a quick engine busy until it must have noticed; None where its context is too short."""
+    per_s = quick.made / quick.took_s
+    room = (await read_context_tokens(ask) or 0) - PROMPT_ROOM_TOKENS
+    return min(room, math.ceil(per_s * SLOW_S)) if room > per_s * QUICK_S else None
+
+
+async def _leave(ask: Asker, tokens: int) -> Finding | Quick:
+    """Leaves an answer of so many tokens; raises Trouble where it can't be left."""
     first = await ask.read_counters()
     if first is None or first.running is None:
         return unknown(
@@ -44,7 +77,7 @@ async def leave(ask: Asker) -> Finding:
         return unknown("not asked, since its counters do not count what it answers", "see what `identity` finds")
     if not before.is_sure:
         return unknown("it is busy with what others ask, so nobody can tell for whom it works", AGAIN)
-    await _begin_and_leave(ask)
+    await _begin_and_leave(ask, tokens)
     left_s = time.monotonic()
     ended = await _await_end(ask, before.counters)
     took_s = time.monotonic() - left_s
@@ -52,7 +85,7 @@ async def leave(ask: Asker) -> Finding:
         after = await _come_to_rest(ask, ended, LAST_LOOKS)
     except Trouble as trouble:
         return await _judge_silent(ask, ended, trouble)
-    return _judge(before.counters, after, took_s)
+    return _judge(before.counters, after, tokens, took_s)
 
 
 async def _come_to_rest(ask: Asker, since: Counters, looks: int) -> Rest:
@@ -68,9 +101,9 @@ async def _come_to_rest(ask: Asker, since: Counters, looks: int) -> Rest:
     return Rest(now, answered, is_sure=False)
 
 
-async def _begin_and_leave(ask: Asker) -> None:
+async def _begin_and_leave(ask: Asker, tokens: int) -> None:
     """Raises Trouble where the stream could not be left."""
-    body = ask.body("Count from 1 to 1000.", LONG_TOKENS, {"stream": True, "ignore_eos": True})
+    body = ask.body("Count from 1 to 1000.", tokens, {"stream": True, "ignore_eos": True})
     reply = await ask.send("/chat/completions", body, until=lambda so_far: so_far.count(b"data:") > 3)
     if not reply.left:
         raise Trouble(f"the stream that should be left ended by itself: {reply.problem or f'HTTP {reply.status}'}")
@@ -103,16 +136,15 @@ async def _judge_silent(ask: Asker, ended: Counters, trouble: Trouble) -> Findin
     return unknown(f"it answers nothing since a client left, so it may stand still: {trouble.says}", AGAIN)
 
 
-def _judge(before: Counters, after: Rest, took_s: float) -> Finding:
+def _judge(before: Counters, after: Rest, tokens: int, took_s: float) -> Finding | Quick:
     made = _made(before, after.counters) - after.answered_tokens
     if after.counters.running:
         return failed(f"{took_s:.0f} s after the client had left the engine still works for it")
-    if made >= LONG_TOKENS and took_s < QUICK_S:
-        return unknown(f"it had made all {made} tokens {took_s:.1f} s after the client had left, too quick to tell")
-    if made >= LONG_TOKENS:
-        return failed(f"it generated all {made} tokens for a client that had left")
+    if made >= tokens:
+        whole = failed(f"it generated all {made} tokens for a client that had left")
+        return Quick(made, took_s) if took_s < QUICK_S else whole
     if not after.is_sure:
         return unknown("others ask it meanwhile, so nobody can tell for whom it works", AGAIN)
     if made <= 0:
         return unknown("it counts nothing of an answer whose client left, so nobody can tell when that ended")
-    return passed(f"it stopped after {made} of {LONG_TOKENS} tokens, once the client had left")
+    return passed(f"it stopped after {made} of {tokens} tokens, once the client had left")
