@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from urllib.parse import urlsplit
 
 from embedded_engine import ALIAS, embedded_engine
 from home import Home
 from probing import found, prove_target
 from stoker.config import Paths
-from stoker.records import Target, Verdict
+from stoker.probes.kit.prover import Prober
+from stoker.records import Endpoint, Target, Verdict
 from verdicts_seen import checks_of, seen, unwell, verdicts_of
 
 
@@ -55,6 +58,22 @@ def test_what_it_provokes_is_no_finding_of_a_diagnosis(home: Home) -> None:
     log = home.paths.engine_log("demo").read_text()
     assert "exceeds the available context size" in log, "else there was nothing to be found"
     assert "prompt-beyond-context" not in [one["rule"] for one in home.json("diagnose", "demo")["findings"]]
+
+
+def test_one_question_after_another_is_answered_though_the_engine_closes_its_connections(demo: Home) -> None:
+    view = demo.service("demo")
+    assert view.address is not None
+    address = urlsplit(view.address)
+    endpoint = Endpoint("demo", view.model, "main", "a-plan", str(address.hostname), address.port or 0)
+
+    async def ask() -> int:
+        prober = Prober(demo.paths.engine_key_file.read_text().strip())
+        try:
+            return sum([(await prober.prove(endpoint)).tokens > 0 for _ in range(200)])
+        finally:
+            await prober.close()
+
+    assert asyncio.run(ask()) == 200
 
 
 def test_the_engine_itself_is_more_lenient_than_the_gateway(demo: Home) -> None:

@@ -106,7 +106,8 @@ class LlamaCpp:
     notable = ("--flash-attn", "--cache-type-k", "--n-gpu-layers")
     layouts = ("gguf",)
     opens_unasked = False
-    reuses_connections = False  # an idle connection holds one of its few threads for 5 s (cpp-httplib)
+    # An idle one holds one of its few threads for 5 s (cpp-httplib); after a stream it is closed without a word before.
+    reuses_connections = False
     share_covers_activations = False
     log_form = LOG
     tools_unforced = (

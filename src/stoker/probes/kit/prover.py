@@ -28,7 +28,10 @@ class Prober:
     """Probes engines over one client, with the key that they were given."""
 
     def __init__(self, key: str) -> None:
-        self._client = httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}, trust_env=False)
+        # Each question has a connection of its own: llama.cpp (build 11549) closes one after a streamed reply without having
+        # said so, and of 300 questions on kept connections 9 went out in the 3 ms before that was seen.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._client = httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}, trust_env=False, limits=limits)
 
     async def is_healthy(self, endpoint: Endpoint, path: str) -> bool:
         """Tells whether the engine says that it is ready; what it says proves nothing yet."""
