@@ -91,6 +91,12 @@ def run_engine(
     return all(ended)
 
 
+def with_tests(words: list[str]) -> list[str]:
+    """Returns pytest's words, and with them all tests of GPUs where they name no file or folder of tests."""
+    names_some = any(not word.startswith("-") and (ROOT / word.partition("::")[0]).exists() for word in words)
+    return words if names_some else [*words, "tests/with_gpu"]
+
+
 def begin(folder: Path, words: Collection[str]) -> Path:
     """Returns the folder of a run's results, with what the run is of, and without what an earlier one noted."""
     out = folder.resolve()
@@ -113,7 +119,7 @@ def main() -> None:
         raise SystemExit(f"no engine is named: {' or '.join(SITES.values())} is the folder of an unpacked one")
     cards, out = find_cards(os.environ), begin(options.out, words)
     parts = LONG if options.long else SHORT
-    tests = words if any(not word.startswith("-") for word in words) else [*words, "tests/with_gpu"]
+    tests = with_tests(words)
     lanes = min(len(cards), len(engines))
     shares = share_cores(os.sched_getaffinity(0), lanes)
     with ThreadPoolExecutor(lanes) as pool:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from gpu_tests import Part, environment_of, find_cards, run_engine
+from gpu_tests import Part, environment_of, find_cards, run_engine, with_tests
 
 ROOT = Path(__file__).parents[2]
 ONE_CORE = "import os\n\ndef test_a(): assert os.sched_getaffinity(0) == {CORE}\n"
@@ -50,6 +50,12 @@ def test_a_part_that_fails_is_told_and_the_next_one_runs(tmp_path: Path, capsys:
     ]  # fmt: skip
     assert "assert False" in told
     assert run_engine("sglang", parts[1:], environment, [str(tmp_path / "test_two.py")])
+
+
+def test_a_word_that_chooses_among_tests_is_taken_for_no_file_of_them() -> None:
+    one = "tests/with_gpu/test_gpu_card.py::test_it"
+    assert with_tests(["-k", "verified"]) == ["-k", "verified", "tests/with_gpu"]
+    assert with_tests(["-k", "verified", one]) == ["-k", "verified", one]
 
 
 def test_an_engine_keeps_to_its_cores(tmp_path: Path) -> None:
