@@ -24,7 +24,7 @@ LONG_TOKENS = 400
 LOOKS, LAST_LOOKS, LOOK_EVERY_S = 50, 20, 0.1
 STILL_LOOKS = 10  # in a row without a further token: it has stopped, or stands still, and to wait tells no more
 QUICK_S = 2.5  # SGLang 0.5.16 lets a request go two seconds after its client has left
-SLOW_S = 2 * QUICK_S  # for how long a quick engine is asked to work, at the pace that it showed
+BUSY_S = 2 * QUICK_S  # for how long a quick engine is asked to work, at the pace that it showed
 PROMPT_ROOM_TOKENS = 256  # of the context: the question, and what a chat template puts before it
 GENERATED = "generated_tokens_total"
 AGAIN = "ask again while it is idle"
@@ -62,7 +62,7 @@ async def _enough_for(ask: Asker, quick: Quick) -> int | None:
     """Returns how many tokens keep a quick engine busy until it must have noticed; None where its context is too short."""
     per_s = quick.made / quick.took_s
     room = (await read_context_tokens(ask) or 0) - PROMPT_ROOM_TOKENS
-    return min(room, math.ceil(per_s * SLOW_S)) if room > per_s * QUICK_S else None
+    return min(room, math.ceil(per_s * BUSY_S)) if room > per_s * QUICK_S else None
 
 
 async def _leave(ask: Asker, tokens: int) -> Finding | Quick:
