@@ -130,6 +130,8 @@ def _check(body: dict[str, Any], lies: frozenset[str]) -> None:
         body["messages"] = messages = [{"role": "user", "content": messages}]
     if not isinstance(messages, list):
         raise Refusal(400, "messages is no list")
+    if "refuses-many" in lies and body.get("max_tokens", 0) > 1000:
+        raise Refusal(400, "max_tokens may not be over 1000 here")
     if "refuses-tools" in lies and body.get("tools") and body.get("tool_choice", "auto") != "none":
         raise Refusal(400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set')
 
@@ -230,6 +232,7 @@ def _limited(
 ) -> Said:  # fmt: skip
     new = None if "ignores-new-limit" in lies else body.get("max_completion_tokens")
     limit = new or body.get("max_tokens") or 50
+    limit = min(limit, 300) if "clamps" in lies else limit
     if "thoughts-in-text" in lies and thoughts:
         pieces, thoughts = ["<think>", *thoughts, "</think>", *pieces], []
     if "thinks-only" in lies and thoughts:

@@ -26,7 +26,7 @@ from benchmarks.tuning import share_cores
 
 ROOT = Path(__file__).resolve().parents[1]
 SITES = {"sglang": "STOKER_SGLANG_SITE", "vllm": "STOKER_VLLM_SITE"}
-AT_ONCE = 5  # starts beside each other, as many as there are groups; more would wait for each other's compilers on 16 cores
+AT_ONCE = 5  # starts beside each other; more would wait for each other's compilers on 16 cores
 NOTHING_TO_RUN = 5  # pytest's word for it
 # A plugin that a Python with torch often has; it warns where tests run side by side, and a warning is an error here.
 WITHOUT = ("-p", "no:benchmark")
@@ -41,6 +41,7 @@ class Part(NamedTuple):
     words: tuple[str, ...]
 
 
+# loadgroup: each test by itself goes to the next process that is free; none here is in a group.
 SHORT = (
     Part("side by side", ("-n", str(AT_ONCE), "--dist", "loadgroup", "-m", "not alone and not long")),
     Part("alone on the card", ("-m", "alone and not long")),
@@ -92,8 +93,8 @@ def run_engine(
 
 
 def with_tests(words: list[str]) -> list[str]:
-    """Returns pytest's words, and with them all tests of GPUs where they name no file or folder of tests."""
-    names_some = any(not word.startswith("-") and (ROOT / word.partition("::")[0]).exists() for word in words)
+    """Returns pytest's words, and with them all tests of GPUs where they name no path of tests, as `tests/with_gpu/…`."""
+    names_some = any("/" in word and not word.startswith("-") for word in words)
     return words if names_some else [*words, "tests/with_gpu"]
 
 

@@ -24,7 +24,7 @@ def render_sweep(notes: list[Note]) -> str:
 def _say_turns(note: Note) -> str:
     """Says what the choice had of the best's rate, and how far that varies from prompt to prompt."""
     ratios = [one / other for one, other in note["tok_s"] if one and other]
-    if not ratios:
+    if not ratios or note["chosen"] == note["best"]:
         return f"{note['engine']}: the choice, *{note['chosen']}*, was the sweep's best."
     logs = [math.log(one) for one in ratios]
     varies = f", in {len(logs)} rounds; from one to the next it varies by {statistics.stdev(logs):.0%}" if logs[1:] else ""

@@ -29,7 +29,7 @@ LIES = [
     ("buffers", "streaming: pace", Verdict.FAIL, "came together"),
     ("works-on", "streaming: abort", Verdict.FAIL, "had left"),
     ("works-on-fast", "streaming: abort", Verdict.FAIL, "for a client that had left"),
-    ("works-on-quickly", "streaming: abort", Verdict.UNKNOWN, "too quick to tell"),
+    ("works-on-quickly", "streaming: abort", Verdict.UNKNOWN, "too quick to tell; no more fit surely into its context"),
     ("breaks-when-left", "streaming: abort", Verdict.UNKNOWN, "answers nothing since a client left"),
     ("asked-by-others", "streaming: abort", Verdict.UNKNOWN, "busy with what others ask"),
     ("no-usage", "streaming: usage", Verdict.DEGRADED, "no event brings it"),
@@ -166,6 +166,20 @@ def test_an_engine_that_is_done_before_it_would_notice_is_left_with_more_to_do()
     match = re.fullmatch(r"it stopped after (\d+) of (\d+) tokens, once the client had left", says)
     assert verdict is Verdict.PASS and match is not None, says
     assert LONG_TOKENS < int(match[1]) < int(match[2])
+
+
+@pytest.mark.parametrize(
+    ("lies", "says"),
+    [
+        (("notices-late", "refuses-many"), "too quick to tell; of 1792 none came: the stream that should be left ended"),
+        (("works-on", "clamps"), "the answer ends after 300 of 400 tokens by itself"),
+    ],
+    ids=["limited", "clamped"],
+)
+def test_what_a_servers_own_limit_hides_is_told_as_unknown(lies: tuple[str, ...], says: str) -> None:
+    with lying_engine(*lies) as engine:
+        checks = found(prove(engine.url, "streaming"))
+    assert checks["streaming: abort"][0] is Verdict.UNKNOWN and says in checks["streaming: abort"][1], checks
 
 
 def test_ids_without_a_prefix_are_no_other_form() -> None:

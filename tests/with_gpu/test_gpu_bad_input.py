@@ -29,7 +29,6 @@ EXPLAINS = {
 LIMITS = "settle_s = 5"
 pytestmark = [
     pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
-    pytest.mark.xdist_group("bad input"),
 ]
 
 

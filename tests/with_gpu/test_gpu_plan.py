@@ -29,7 +29,6 @@ WRONG_ON_GB10 = {
 }
 pytestmark = [
     pytest.mark.elsewhere(bool(ENGINES), "an unpacked engine (STOKER_SGLANG_SITE, STOKER_VLLM_SITE)"),
-    pytest.mark.xdist_group("others"),
 ]
 
 

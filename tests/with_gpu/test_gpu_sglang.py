@@ -19,12 +19,6 @@ DRAFTS = {
     "eagle3-tiers": f"{EAGLE3}draft_tiers = [[1, 1, 4], [2, 8, 1]]",
     "eagle3-tree": f"{EAGLE3}draft_steps = 4\ndraft_topk = 4\ndraft_tokens = 12",
 }
-GROUPS = {
-    "eagle": "trees", "eagle-tree": "trees", "eagle3": "heads", "eagle3-tiers": "heads", "eagle3-tree": "others",
-    "standalone": "others",
-}  # fmt: skip
-# Those of one word run one after the other in one process, and others beside them.
-WAYS = [pytest.param(way, marks=pytest.mark.xdist_group(GROUPS.get(way, "sglang"))) for way in DRAFTS]
 pytestmark = pytest.mark.elsewhere(SGLANG.is_here, "an unpacked SGLang (STOKER_SGLANG_SITE)")
 
 
@@ -43,7 +37,6 @@ def plain(home: GpuHome, tmp_path_factory: pytest.TempPathFactory) -> list[Said]
     return say_alone(home, tmp_path_factory)
 
 
-@pytest.mark.xdist_group("sglang")
 def test_its_start_is_told_in_stages_and_it_is_verified_and_measured(home: GpuHome, plain: list[Said]) -> None:
     assert len(plain) == 200
     home.bring_up("plain")
@@ -51,13 +44,12 @@ def test_its_start_is_told_in_stages_and_it_is_verified_and_measured(home: GpuHo
     check_plain(home)
 
 
-@pytest.mark.xdist_group("sglang")
 def test_the_model_alone_says_the_same_again(home: GpuHome, plain: list[Said]) -> None:
     home.json("up", "plain")
     check_same_words(home, "plain", plain, home.say_greedily("plain"))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", DRAFTS)
 def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
     home: GpuHome, tmp_path_factory: pytest.TempPathFactory, way: str
 ) -> None:

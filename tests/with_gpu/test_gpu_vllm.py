@@ -22,9 +22,6 @@ DRAFTS = {
     "eagle": f'speculation = "eagle"\ndraft = "{MODELS}/hf-eagle"\ndraft_tokens = 4',
     "eagle3": f'speculation = "eagle3"\ndraft = "{MODELS}/hf-eagle3"\ndraft_tokens = 4',
 }
-# Those of one word run one after the other in one process, and others beside them.
-GROUPS = {"eagle": "heads", "eagle3": "heads", "ngram": "others"}
-WAYS = [pytest.param(way, marks=pytest.mark.xdist_group(GROUPS.get(way, "vllm"))) for way in DRAFTS]
 PARSERS = ', enable-auto-tool-choice = true, tool-call-parser = "hermes", reasoning-parser = "deepseek_v3"'
 pytestmark = pytest.mark.elsewhere(VLLM.is_here, "an unpacked vLLM for a GPU (STOKER_VLLM_SITE)")
 
@@ -45,7 +42,6 @@ def plain(home: GpuHome, tmp_path_factory: pytest.TempPathFactory) -> list[Said]
     return say_alone(home, tmp_path_factory)
 
 
-@pytest.mark.xdist_group("vllm")
 def test_it_is_proved_verified_and_measured_and_what_it_lacks_for_tools_is_named(home: GpuHome, plain: list[Said]) -> None:
     assert len(plain) == 200
     report = check_plain(home, "tools")
@@ -55,7 +51,6 @@ def test_it_is_proved_verified_and_measured_and_what_it_lacks_for_tools_is_named
     )  # fmt: skip
 
 
-@pytest.mark.xdist_group("killed")
 def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_it_comes_back(home: GpuHome) -> None:
     home.bring_up("plain")
     leader = home.service("plain").pid
@@ -78,7 +73,6 @@ def test_a_client_is_told_when_the_engine_dies_under_its_stream_and_it_comes_bac
     assert family(leader) == set()
 
 
-@pytest.mark.xdist_group("killed")
 def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_start(home: GpuHome) -> None:
     home.json("up", "plain")
     leader = home.service("plain").pid
@@ -94,7 +88,7 @@ def test_an_engine_core_whose_server_died_unattended_is_ended_before_the_next_st
     assert family(leader) == set()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", DRAFTS)
 def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
     home: GpuHome, tmp_path_factory: pytest.TempPathFactory, way: str
 ) -> None:
@@ -108,7 +102,6 @@ def test_a_way_to_draft_says_the_same_and_is_measured_as_it_counts_itself(
     check_same_words(home, way, say_alone(home, tmp_path_factory), guessed)
 
 
-@pytest.mark.xdist_group("others")
 def test_tools_are_called_where_a_parser_is_given(home: GpuHome) -> None:
     home.run("down")
     home.bring_up("parsing")

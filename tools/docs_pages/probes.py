@@ -17,8 +17,8 @@ without a tool parser refuses tools, and its `/v1/responses` hands calls on as t
 not `/tokenize` and `/invocations`; it counts no thoughts; and this model fills its JSON with blanks there. SGLang
 without a tool parser hands calls on as text; with one it takes a call that was required without its arguments, and one
 by name with a text in their place; it answers whoever reaches its port, counts thoughts where clients do not look,
-repeats nothing for a seed, and drops images without a word where the model has no eyes; and it had made all tokens
-before it could have noticed that the client had left. The demo model overlooks a number in a long text. Started with
+repeats nothing for a seed, and drops images without a word where the model has no eyes; the one with parsers was not
+asked since a quick engine is left once more. The demo model overlooks a number in a long text. Started with
 `--embeddings --pooling mean`, llama.cpp gives vectors that pass."""
 INTRODUCTION = """\
 What `stoker verify` asks, in this order. [Verify](verify.md) tells how it is used and what the verdicts mean. Those

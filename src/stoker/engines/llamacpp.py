@@ -106,7 +106,7 @@ class LlamaCpp:
     notable = ("--flash-attn", "--cache-type-k", "--n-gpu-layers")
     layouts = ("gguf",)
     opens_unasked = False
-    # An idle one holds one of its few threads for 5 s (cpp-httplib); after a stream it is closed without a word before.
+    # An idle one holds one of its few threads for 5 s (cpp-httplib); behind a stream it is closed, which no header says.
     reuses_connections = False
     share_covers_activations = False
     log_form = LOG

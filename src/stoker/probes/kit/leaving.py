@@ -12,15 +12,17 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from contextlib import suppress
 from typing import NamedTuple
 
 from stoker.counters import Counters
 from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.context import read_context_tokens
 from stoker.probes.kit.findings import Finding, Trouble, failed, passed, unknown
+from stoker.records import Verdict
 
+QUESTION = "Count from 1 to 1000."
 LONG_TOKENS = 400
+FURTHER_TOKENS = 16  # than it had made: so many more come where nothing but the client's leaving ended it
 LOOKS, LAST_LOOKS, LOOK_EVERY_S = 50, 20, 0.1
 STILL_LOOKS = 10  # in a row without a further token: it has stopped, or stands still, and to wait tells no more
 QUICK_S = 2.5  # SGLang 0.5.16 lets a request go two seconds after its client has left
@@ -48,14 +50,28 @@ class Quick(NamedTuple):
 async def leave(ask: Asker) -> Finding:
     """Returns whether a client that leaves frees its slot."""
     found = await _leave(ask, LONG_TOKENS)
-    if isinstance(found, Quick) and (tokens := await _enough_for(ask, found)) is not None:
-        with suppress(Trouble):  # a server may have limits of its own: then it stays untold
-            found = await _leave(ask, tokens)
-    if isinstance(found, Quick):
-        return unknown(
-            f"it had made all {found.made} tokens {found.took_s:.1f} s after the client had left, too quick to tell"
+    return await _leave_again(ask, found) if isinstance(found, Quick) else found
+
+
+async def _leave_again(ask: Asker, quick: Quick) -> Finding:
+    """Leaves a quick engine once more, with more to do; says why where that cannot be."""
+    tokens = await _enough_for(ask, quick)
+    if tokens is None:
+        return _untold(
+            quick, "; no more fit surely into its context", "give it a longer context for as long as you ask this"
         )
-    return found
+    try:
+        found = await _leave(ask, tokens)
+    except Trouble as trouble:
+        return _untold(
+            quick, f"; of {tokens} none came: {trouble.says}", "raise its limit of tokens for as long as you ask this"
+        )
+    return _untold(found) if isinstance(found, Quick) else found
+
+
+def _untold(quick: Quick, why: str = "", mend: str = "") -> Finding:
+    all_of_them = f"it had made all {quick.made} tokens {quick.took_s:.1f} s after the client had left"
+    return unknown(f"{all_of_them}, too quick to tell{why}", mend)
 
 
 async def _enough_for(ask: Asker, quick: Quick) -> int | None:
@@ -85,7 +101,19 @@ async def _leave(ask: Asker, tokens: int) -> Finding | Quick:
         after = await _come_to_rest(ask, ended, LAST_LOOKS)
     except Trouble as trouble:
         return await _judge_silent(ask, ended, trouble)
-    return _judge(before.counters, after, tokens, took_s)
+    found = _judge(before.counters, after, tokens, took_s)
+    if isinstance(found, Finding) and found.verdict is Verdict.PASS:
+        made = _made(before.counters, after.counters) - after.answered_tokens
+        return await _doubt(ask, made, tokens) or found
+    return found
+
+
+async def _doubt(ask: Asker, made: int, tokens: int) -> Finding | None:
+    """Returns that nobody can tell, where the answer ends there by itself (a server's own limit); None where it goes on."""
+    whole = await ask.chat(QUESTION, max_tokens=min(made + FURTHER_TOKENS, tokens), ignore_eos=True)
+    if whole.tokens is None or whole.tokens > made:
+        return None
+    return unknown(f"the answer ends after {whole.tokens} of {tokens} tokens by itself, so nobody can tell what ended it")
 
 
 async def _come_to_rest(ask: Asker, since: Counters, looks: int) -> Rest:
@@ -103,7 +131,7 @@ async def _come_to_rest(ask: Asker, since: Counters, looks: int) -> Rest:
 
 async def _begin_and_leave(ask: Asker, tokens: int) -> None:
     """Raises Trouble where the stream could not be left."""
-    body = ask.body("Count from 1 to 1000.", tokens, {"stream": True, "ignore_eos": True})
+    body = ask.body(QUESTION, tokens, {"stream": True, "ignore_eos": True})
     reply = await ask.send("/chat/completions", body, until=lambda so_far: so_far.count(b"data:") > 3)
     if not reply.left:
         raise Trouble(f"the stream that should be left ended by itself: {reply.problem or f'HTTP {reply.status}'}")
