@@ -203,8 +203,16 @@ def _say_lucky(state: State, best: Sighting) -> str:
     fastest = _fastest(state.measured)
     ratio = compare(fastest, best).ratio
     if ratio <= 1 + ALIKE:
-        return ""
+        return _say_unlike(state, best)
     return f"; {fastest.way.name} was measured {ratio - 1:.1%} faster, more than the starts beside it bear out"
+
+
+def _say_unlike(state: State, best: Sighting) -> str:
+    """Returns why a rate that is shown as higher is no faster, where one is: of as many prompts as each was asked."""
+    shown = max(state.measured, key=rate_of)
+    if rate_of(shown) <= rate_of(best) * (1 + ALIKE):
+        return ""
+    return f"; the rate of {shown.way.name} is of other prompts, and of those that both were asked it is no faster"
 
 
 def _fair(a: Sighting, b: Sighting, luck: Mapping[Way, float]) -> Ratio:
