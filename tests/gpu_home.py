@@ -33,7 +33,7 @@ from stoker.box import is_running
 from stoker.counters import Counters, read_counters
 from stoker.facts.machine.nvidia import read_nvidia
 from stoker.records import GIB, BenchLoad, BenchRun, ServiceView, Target
-from verdicts_seen import unwell, verdicts_of
+from verdicts_seen import checks_of, unwell, verdicts_of
 
 MODELS = Path(__file__).parent.parent / "models" / "demo"
 PYTHON = os.environ.get("STOKER_GPU_PYTHON", sys.executable)
@@ -226,7 +226,7 @@ def check_plain(home: GpuHome, *probes: str) -> dict[str, Any]:
     words = [word for probe in ("answers", "identity", "streaming", *probes) for word in ("--probe", probe)]
     report: dict[str, Any] = json.loads(home.run("verify", "plain", *words, "--json", code=None).stdout)
     verdicts = verdicts_of(report)
-    home.note("verify", "plain", verdicts=verdicts)
+    home.note("verify", "plain", verdicts=verdicts, left=checks_of(report)["streaming: abort"]["says"])
     assert [verdicts[name] for name in ("answers", "identity", "streaming")] == ["pass"] * 3, unwell(report)
     run = home.json("bench", "plain", "--pp", "128", "--tg", "192", "--runs", "3", "--content", "code")
     home.note("plain", "plain", **{one["name"]: one["median"] for one in run["cells"][0]["figures"]})

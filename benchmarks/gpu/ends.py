@@ -20,6 +20,11 @@ def render_proofs(notes: list[Note]) -> str:
         f"- {note['engine']}, `stoker verify {note['name']}`: {', '.join(map(' '.join, note['verdicts'].items()))}."
         for note in pick(notes, "verify")
     ]
+    lines += [
+        f"- {note['engine']}, a client that leaves a stream: {note['left']}."
+        for note in pick(notes, "verify")
+        if "left" in note
+    ]
     return "\n".join(lines) + "\n" if lines else ""
 
 

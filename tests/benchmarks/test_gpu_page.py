@@ -159,7 +159,9 @@ def test_a_plan_and_what_was_verified_are_told(tmp_path: Path) -> None:
     plan = {**ENGINE, "what": "plan", "name": "plain", "gpu": "NVIDIA H200", "left_out": ["$MAX_JOBS", "--a"]}
     lint = {**ENGINE, "what": "lint", "name": "plain", "on_gb10": ["rule-a", "rule-b"]}
     verify = {**ENGINE, "what": "verify", "name": "plain", "verdicts": {"answers": "pass", "tools": "fail"}}
-    page = render(notes_of(tmp_path, plan, lint, verify), "a card")
+    plain = {**verify, "name": "other", "left": "it stopped after 3 of 9 tokens"}
+    page = render(notes_of(tmp_path, plan, lint, verify, plain), "a card")
+    assert page.count("- vllm, a client that leaves a stream: it stopped after 3 of 9 tokens.\n") == 1
     assert "- vllm, planned for NVIDIA H200: without $MAX_JOBS, --a, which a GB10's plan has.\n" in page
     assert "- vllm, a launch that `stoker lint` warns of on a GB10, and not here: rule-a, rule-b.\n" in page
     assert "- vllm, `stoker verify plain`: answers pass, tools fail.\n" in page

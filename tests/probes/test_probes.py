@@ -29,7 +29,7 @@ LIES = [
     ("buffers", "streaming: pace", Verdict.FAIL, "came together"),
     ("works-on", "streaming: abort", Verdict.FAIL, "had left"),
     ("works-on-fast", "streaming: abort", Verdict.FAIL, "for a client that had left"),
-    ("works-on-quickly", "streaming: abort", Verdict.UNKNOWN, "too quick to tell; no more fit surely into its context"),
+    ("works-on-quickly", "streaming: abort", Verdict.UNKNOWN, "too quick to tell, and its context has no room"),
     ("breaks-when-left", "streaming: abort", Verdict.UNKNOWN, "answers nothing since a client left"),
     ("asked-by-others", "streaming: abort", Verdict.UNKNOWN, "busy with what others ask"),
     ("no-usage", "streaming: usage", Verdict.DEGRADED, "no event brings it"),
@@ -171,7 +171,7 @@ def test_an_engine_that_is_done_before_it_would_notice_is_left_with_more_to_do()
 @pytest.mark.parametrize(
     ("lies", "says"),
     [
-        (("notices-late", "refuses-many"), "too quick to tell; of 1792 none came: the stream that should be left ended"),
+        (("notices-late", "refuses-many"), "too quick to tell, and asked for 1792 it gave none: the stream"),
         (("works-on", "clamps"), "the answer ends after 300 of 400 tokens by itself"),
     ],
     ids=["limited", "clamped"],

@@ -115,7 +115,8 @@ async def abort(ask: Asker) -> Finding:
 
 PROBE = Probe(
     name="streaming",
-    sends="The same question streamed and whole, streamed with usage, one with letters of many bytes, and one that is left.",
+    sends="The same question streamed and whole, streamed with usage, one with letters of many bytes, and one that is left;"
+    " a quick engine is left once more, with five seconds' worth of tokens beyond the number said here.",
     expects="Role, tokens, one finish reason, `[DONE]`; the same text; usage; whole letters; a pace; a freed slot.",
     means="Chat windows hang, show nothing until the end, or drop text; who closes a window goes on using the GPU.",
     mend="ask the engine without what is in front of it: where that is well, a proxy rewrites the stream",

@@ -18,7 +18,6 @@ from stoker.counters import Counters
 from stoker.probes.kit.asker import Asker
 from stoker.probes.kit.context import read_context_tokens
 from stoker.probes.kit.findings import Finding, Trouble, failed, passed, unknown
-from stoker.records import Verdict
 
 QUESTION = "Count from 1 to 1000."
 LONG_TOKENS = 400
@@ -58,13 +57,15 @@ async def _leave_again(ask: Asker, quick: Quick) -> Finding:
     tokens = await _enough_for(ask, quick)
     if tokens is None:
         return _untold(
-            quick, "; no more fit surely into its context", "give it a longer context for as long as you ask this"
+            quick, ", and its context has no room for longer work", "give it a longer context for as long as you ask this"
         )
     try:
         found = await _leave(ask, tokens)
     except Trouble as trouble:
         return _untold(
-            quick, f"; of {tokens} none came: {trouble.says}", "raise its limit of tokens for as long as you ask this"
+            quick,
+            f", and asked for {tokens} it gave none: {trouble.says}",
+            "raise its limit of tokens for as long as you ask this",
         )
     return _untold(found) if isinstance(found, Quick) else found
 
@@ -101,19 +102,8 @@ async def _leave(ask: Asker, tokens: int) -> Finding | Quick:
         after = await _come_to_rest(ask, ended, LAST_LOOKS)
     except Trouble as trouble:
         return await _judge_silent(ask, ended, trouble)
-    found = _judge(before.counters, after, tokens, took_s)
-    if isinstance(found, Finding) and found.verdict is Verdict.PASS:
-        made = _made(before.counters, after.counters) - after.answered_tokens
-        return await _doubt(ask, made, tokens) or found
-    return found
-
-
-async def _doubt(ask: Asker, made: int, tokens: int) -> Finding | None:
-    """Returns that nobody can tell, where the answer ends there by itself (a server's own limit); None where it goes on."""
-    whole = await ask.chat(QUESTION, max_tokens=min(made + FURTHER_TOKENS, tokens), ignore_eos=True)
-    if whole.tokens is None or whole.tokens > made:
-        return None
-    return unknown(f"the answer ends after {whole.tokens} of {tokens} tokens by itself, so nobody can tell what ended it")
+    made = _made(before.counters, after.counters) - after.answered_tokens
+    return _judge_rest(after, made, tokens, took_s) or await _judge_end(ask, made, tokens)
 
 
 async def _come_to_rest(ask: Asker, since: Counters, looks: int) -> Rest:
@@ -164,15 +154,24 @@ async def _judge_silent(ask: Asker, ended: Counters, trouble: Trouble) -> Findin
     return unknown(f"it answers nothing since a client left, so it may stand still: {trouble.says}", AGAIN)
 
 
-def _judge(before: Counters, after: Rest, tokens: int, took_s: float) -> Finding | Quick:
-    made = _made(before, after.counters) - after.answered_tokens
+def _judge_rest(after: Rest, made: int, tokens: int, took_s: float) -> Finding | Quick | None:
+    """Judges what was counted at rest; None where the answer was not made to its end."""
     if after.counters.running:
         return failed(f"{took_s:.0f} s after the client had left the engine still works for it")
+    if made >= tokens and took_s < QUICK_S:
+        return Quick(made, took_s)
     if made >= tokens:
-        whole = failed(f"it generated all {made} tokens for a client that had left")
-        return Quick(made, took_s) if took_s < QUICK_S else whole
+        return failed(f"it generated all {made} tokens for a client that had left")
     if not after.is_sure:
         return unknown("others ask it meanwhile, so nobody can tell for whom it works", AGAIN)
     if made <= 0:
         return unknown("it counts nothing of an answer whose client left, so nobody can tell when that ended")
-    return passed(f"it stopped after {made} of {tokens} tokens, once the client had left")
+    return None
+
+
+async def _judge_end(ask: Asker, made: int, tokens: int) -> Finding:
+    """Judges an answer that ended early: whether it goes on where nobody leaves, or has a limit of the server's."""
+    whole = await ask.chat(QUESTION, max_tokens=min(made + FURTHER_TOKENS, tokens), ignore_eos=True)
+    if whole.tokens is None or whole.tokens > made:
+        return passed(f"it stopped after {made} of {tokens} tokens, once the client had left")
+    return unknown(f"the answer ends after {whole.tokens} of {tokens} tokens by itself, so nobody can tell what ended it")
