@@ -84,6 +84,7 @@ NEAR = {
     "flag-not-known": "WARNING unrecognized arguments in the request were ignored: best_of",
     "flag-value-refused": "ERROR request 7: argument temperature: expected a number",
     "port-taken": "INFO the address is already known, bound to 127.0.0.1:8000",
+    "inner-port-taken": "INFO DistNetworkError: the server socket listens on a local network address again",
     "python-module-missing": "INFO No module named flash_attn, using Triton instead",
     "shared-library-missing": "INFO libnccl-net.so: cannot open shared object file: NET falls back",
     "permission-denied": 'INFO 127.0.0.1 - "GET /metrics" 403 Permission denied for this key',

@@ -29,8 +29,9 @@ class Engine(Protocol):
     keys of a service's table that tell it how to draft, each with the kinds for which it does. `lookups` are least and most
     tokens of n-gram lookup that are worth a try beside the plan's own; `lookup_counts` the draft tokens to try with each,
     empty where lookup is like other drafts; `lookup_s` the seconds that looking adds to a step, None where unknown.
-    `file_flags` name a file: a plan may say its text instead, and the launch writes it. `since` is the release from which
-    on it knows a key of a service's table that no flag of its own tells.
+    `file_flags` name a file: a plan may say its text instead, and the launch writes it. `inner_port_flag` names the port by
+    which its own processes meet, where it picks one long before it listens on it; empty where it does not. `since` is the
+    release from which on it knows a key of a service's table that no flag of its own tells.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Engine(Protocol):
     lookup_counts: tuple[int, ...]
     lookup_s: float | None
     file_flags: tuple[str, ...]
+    inner_port_flag: str
     since: Mapping[str, tuple[int, int, int]]
 
     def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:

@@ -123,6 +123,7 @@ class LlamaCpp:
     lookup_counts = (8, 16, 32)
     lookup_s = 25e-6  # on a core of a server: 24 to 44 µs (decision 0047)
     file_flags = ()
+    inner_port_flag = ""
     since: Mapping[str, tuple[int, int, int]] = {}
 
     def spread(

@@ -141,6 +141,7 @@ class SgLang:
     lookup_counts = ()
     lookup_s = None
     file_flags = (TIERS_FLAG,)
+    inner_port_flag = "--nccl-port"
     since = SINCE
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:

@@ -153,6 +153,7 @@ class Vllm:
     lookup_counts = ()
     lookup_s = None
     file_flags = ()
+    inner_port_flag = ""
     since = SINCE
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:

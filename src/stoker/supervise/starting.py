@@ -14,6 +14,7 @@ from stoker.facts.machine.memory import read_holders
 from stoker.facts.machine.ports import is_port_free, pick_free_port, read_listener
 from stoker.facts.model.read import read_digest
 from stoker.launch.command import render_engine
+from stoker.launch.inner_port import with_inner_port
 from stoker.records import Endpoint, Handle, LaunchSpec, Memory, Service, say_bytes
 from stoker.supervise import machine
 from stoker.supervise.card import CardRoom, describe_card, say_card_free
@@ -29,6 +30,7 @@ from stoker.supervise.runtimes.choose import holds_already
 
 HEALTH_FIRST_POLL_S = 0.03
 HEALTH_LAST_POLL_S = 0.25
+EVERY_ADDRESS = "0.0.0.0"  # where torch listens for the processes of one engine, whatever address is named
 TIMED_OUT = NotReadyInTime.exit_code
 REFUSED = Refused.exit_code
 
@@ -96,7 +98,8 @@ async def spawn(hands: Hands, service: Service) -> Event:
     hands.begin_timeline()
     hands.transport = None
     folder = hands.tools.paths.ray_folder(hands.plan.service)
-    plan = await asyncio.to_thread(write_beside, hands.plan, hands.tools.paths.plan_files)
+    written = await asyncio.to_thread(write_beside, hands.plan, hands.tools.paths.plan_files)
+    plan = with_inner_port(written, lambda: pick_free_port(EVERY_ADDRESS))
     start = Start(plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file, folder)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
     limits = hands.tools.limits

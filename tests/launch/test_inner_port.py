@@ -1,0 +1,54 @@
+"""The port by which an engine's own processes meet: said where the engine would pick one too early."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from home import Home
+from stoker.engines import words_of
+from stoker.facts.machine.ports import is_port_free
+from stoker.launch.inner_port import with_inner_port
+from stoker.records import Plan, Setting
+from support import make_plan
+
+DEMO = Path(__file__).parents[2] / "models" / "demo"
+TABLE = f'[service.coder]\nmodel = "{DEMO}/hf"\nengine = "sglang"\nversion = "0.5.16"\ncontext = 2048\n'
+# It keeps the words by which it was started, and ends: what is asked here is over by then.
+PROGRAM = '#!/bin/sh\necho "$@" > "{seen}"\nexit 7\n'
+
+
+def words(*settings: Setting, engine: str = "sglang") -> tuple[str, ...]:
+    """Returns the words of a plan as it is started."""
+    plan: Plan = make_plan(*settings, engine=engine)
+    return words_of(with_inner_port(plan, lambda: 61_007).settings)
+
+
+def test_sglang_is_given_the_port_that_it_would_pick_too_early() -> None:
+    assert words() == ("--nccl-port", "61007")
+
+
+@pytest.mark.parametrize("flag", ["--nccl-port", "--nccl_port", "--dist-init-addr", "--nccl-init-addr"])
+def test_what_is_said_already_holds(flag: str) -> None:
+    assert words(Setting(flag, "29501", "the user said so")) == (flag, "29501")
+
+
+@pytest.mark.parametrize("engine", ["vllm", "llamacpp"])
+def test_engines_that_listen_where_they_pick_are_given_none(engine: str) -> None:
+    assert words(engine=engine) == ()
+
+
+def test_each_start_says_a_port_of_its_own(tmp_path: Path) -> None:
+    home, seen, program = Home(tmp_path), tmp_path / "seen", tmp_path / "sglang"
+    program.write_text(PROGRAM.format(seen=seen))
+    program.chmod(0o755)
+    home.configure(TABLE + f'program = ["{program}"]\n')
+    try:
+        home.run("up", "coder", code=None)
+    finally:
+        home.end()
+    said = seen.read_text().split()
+    inner, port = (int(said[said.index(flag) + 1]) for flag in ("--nccl-port", "--port"))
+    assert inner != port
+    assert is_port_free("0.0.0.0", inner)
