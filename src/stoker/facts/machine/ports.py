@@ -36,7 +36,7 @@ def pick_free_port(host: str, box: Box | None = None) -> int:
     """Returns a port that nobody listens on at this moment, and that the kernel gives to nobody who names none.
 
     An engine may load for minutes before it listens. One of the kernel's own was seen to be given to another program
-    within 18 s (SGLang 0.5.16 beside vLLM 0.26.0). It is taken only where the machine leaves no others.
+    within 17 s (SGLang 0.5.16 beside vLLM 0.26.0). It is taken only where the machine leaves no others.
     """
     known = list(_list_kept(box or LocalBox()))
     tried = random.sample(known, min(TRIES, len(known)))
