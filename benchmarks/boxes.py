@@ -27,9 +27,10 @@ import psutil
 from benchmarks.gateway.document import write_part
 from benchmarks.gateway.load import Load, Measured, Target
 from benchmarks.gateway.machine import describe_machine
-from benchmarks.gateway.processes import ROOT, free_port, wait_for
+from benchmarks.gateway.processes import ROOT, wait_for
 from benchmarks.gateway.stoker_peer import StokerHome, render_mock_service
 from benchmarks.gateway.table import markdown
+from stoker.facts.machine.ports import pick_free_port
 
 CHAT = "/v1/chat/completions"
 LIMIT_S = 60.0
@@ -50,7 +51,7 @@ class Box:
     """A daemon on loopback that other doors may join, and the service `mock` where there is a table for one."""
 
     def __init__(self, name: str, table: str = "") -> None:
-        self.name, port = name, free_port()
+        self.name, port = name, pick_free_port("127.0.0.1")
         self.home = StokerHome(f'[boxes]\nhost = "127.0.0.1"\nport = {port}\nname = "{name}"\n{table}')
         self.url = f"https://127.0.0.1:{port}"
         if table:
@@ -343,7 +344,9 @@ def main() -> None:
     parts = {
         "cost": say_costs,
         "failover": lambda: say_failover(measure_failover(ROUNDS, 16)),
-        "fleet": lambda: say_fleet(measure_fleet(FLEET, options.streams, free_port()), FLEET, options.streams),
+        "fleet": lambda: say_fleet(
+            measure_fleet(FLEET, options.streams, pick_free_port("127.0.0.1")), FLEET, options.streams
+        ),
     }
     for name in [options.only] if options.only else parts:
         text = f"{describe_machine()}\n\n{parts[name]()}"

@@ -29,11 +29,12 @@ import uvloop
 
 from benchmarks.gateway.document import write_part
 from benchmarks.gateway.machine import describe_machine
-from benchmarks.gateway.processes import ask_json, end_cleanly_on_sigterm, free_port, wait_for
+from benchmarks.gateway.processes import ask_json, end_cleanly_on_sigterm, wait_for
 from benchmarks.gateway.soak_client import Scene, SoakClient
 from benchmarks.gateway.soak_judge import Tally
 from benchmarks.gateway.stoker_peer import StokerHome, render_mock_service
 from benchmarks.gateway.table import markdown
+from stoker.facts.machine.ports import pick_free_port
 
 MODELS = ["red", "blue"]
 GROWTH_LIMIT = 1.05
@@ -58,7 +59,7 @@ class Soak:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._length_s = options.minutes * 60
-        self.ports = {model: free_port() for model in MODELS}
+        self.ports = {model: pick_free_port("127.0.0.1") for model in MODELS}
         self._home = StokerHome("".join(render_mock_service(m, p, 'group = "one"') for m, p in self.ports.items()))
         self._daemon = psutil.Process(self._home.process.pid)
         self._scene = Scene(self._home.port, self._home.headers, MODELS)

@@ -26,8 +26,9 @@ from typing import NamedTuple, TypeAlias
 
 import httpx
 
-from benchmarks.gateway.processes import ROOT, free_port, wait_for
+from benchmarks.gateway.processes import ROOT, wait_for
 from stoker.config import demo_model
+from stoker.facts.machine.ports import pick_free_port
 from stoker.watch.engine_page import read_page
 from stoker.watch.reading import Asked, make_sample
 
@@ -76,7 +77,7 @@ KINDS = {
 @contextmanager
 def engine(draft: Path) -> Iterator[str]:
     """Runs llama.cpp with a draft; yields its address."""
-    port = free_port()
+    port = pick_free_port("127.0.0.1")
     words = ["--model", str(demo_model()), "--alias", "demo", "--host", "127.0.0.1", "--port", str(port), "--metrics"]
     words += ["--spec-type", "draft-simple", "--spec-draft-model", str(draft), "--threads", "1", "--ctx-size", "4096"]
     with subprocess.Popen([sys.executable, "-P", "-m", "stoker.embedded", *words], stderr=subprocess.DEVNULL) as process:

@@ -7,7 +7,6 @@ import http.server
 import json
 import queue
 import shutil
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -17,16 +16,10 @@ import httpx
 
 from home import Home, wait_for
 from real_tools import need
+from stoker.facts.machine.ports import pick_free_port
 
 Alert = dict[str, Any]
 PROMPTS = ("Write a function that adds two numbers.", "Write a function that counts vowels.", "Who are you?")
-
-
-def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-    return port
 
 
 class Webhook:
@@ -61,7 +54,7 @@ class Monitoring:
     def __init__(self, home: Home, scale: float, *words: str) -> None:
         self.folder = home.folder / "monitoring"
         self.webhook = Webhook()
-        self._ports = {"prometheus": free_port(), "prometheus-alertmanager": free_port()}
+        self._ports = {name: pick_free_port("127.0.0.1") for name in ("prometheus", "prometheus-alertmanager")}
         gateway = home.daemon.url.removeprefix("http://")
         home.run(
             "install", "prometheus", "--to", str(self.folder), "--gateway", gateway, "--webhook", self.webhook.url,

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from benchmarks.gateway.processes import ROOT, ask_json, free_port, read_tree, start_program, stop_program, wait_for
+from benchmarks.gateway.processes import ROOT, ask_json, read_tree, start_program, stop_program, wait_for
 from benchmarks.gateway.raw_client import CHAT
+from stoker.facts.machine.ports import pick_free_port
 
 PEERS_FILE = Path(__file__).with_name("peers.toml")
 MOCK = ("benchmarks.gateway.mock_engine",)  # what follows `python -m`
@@ -84,7 +85,7 @@ class Direct:
     ready_s = 0.0
 
     def __init__(self, cores: Cores, engine: Sequence[str] = MOCK) -> None:
-        self.port = self.engine_port = free_port()
+        self.port = self.engine_port = pick_free_port("127.0.0.1")
         self.headers: dict[str, str] = {}
         words = [sys.executable, "-m", *engine, "--port", str(self.port)]
         self._process = start_program(words, core=cores.engine)
@@ -114,9 +115,9 @@ class Program:
         self._engine = Direct(cores, engine)
         self.engine_port = self._engine.port
         self._folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
-        self.port = free_port()
+        self.port = pick_free_port("127.0.0.1")
         self._marks = {
-            "@port@": str(self.port), "@port2@": str(free_port()), "@folder@": str(self._folder),
+            "@port@": str(self.port), "@port2@": str(pick_free_port("127.0.0.1")), "@folder@": str(self._folder),
             "@url@": f"http://127.0.0.1:{self.engine_port}", "@address@": f"127.0.0.1:{self.engine_port}",
         }  # fmt: skip
         for file, text in entry.files.items():

@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -27,14 +26,6 @@ GRACE_S = 10.0
 def end_cleanly_on_sigterm() -> None:
     """Lets `finally` end what was started when this program itself is told to stop."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-
-
-def free_port() -> int:
-    """Returns a port of loopback that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def read_tree(pid: int) -> list[int]:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gateway.peers import MOCK, READY_LIMIT_S, Cores, answers
-from benchmarks.gateway.processes import ROOT, free_port, read_tree, start_program, stop_program, wait_for
+from benchmarks.gateway.processes import ROOT, read_tree, start_program, stop_program, wait_for
 from stoker.config import Paths
+from stoker.facts.machine.ports import pick_free_port
 
 STOP_LIMIT_S = 150.0  # a stop waits until the engine's memory is back, for which other programs may be to blame
 
@@ -88,7 +89,7 @@ class Stoker:
 
     def __init__(self, cores: Cores, engine: Sequence[str] = MOCK) -> None:
         begun_s = time.monotonic()
-        self.engine_port = free_port()
+        self.engine_port = pick_free_port("127.0.0.1")
         self._home = StokerHome(
             render_mock_service("mock", self.engine_port, core=cores.engine, engine=engine), cores.gateway
         )

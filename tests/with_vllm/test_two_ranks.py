@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ import vllm_home
 from home import Home, wait_for
 from pair_of_sparks import write_facts
 from stoker.box import LocalBox
+from stoker.facts.machine.ports import pick_free_port
 from stoker.facts.machine.read import read_machine
 from stoker.launch.ranks import in_order, rank_launch
 from stoker.records.machine import NetworkPort
@@ -47,18 +47,12 @@ def started(rank: RankLaunch, log: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.wait()
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def test_the_planned_ranks_of_two_boxes_answer_as_one_model(home: Home) -> None:
     home.configure(vllm_home.write_pair())
     machine = msgspec.structs.replace(read_machine(LocalBox(), "/"), ports=(LOOPBACK,))
     write_facts(home.folder / "boxes", a=machine, b=machine)
     report = msgspec.convert(home.json("plan", "duo"), SpreadReport)
-    port = free_port()
+    port = pick_free_port("127.0.0.1")
     with ExitStack() as running:
         logs = {}
         processes = []

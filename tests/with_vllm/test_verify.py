@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from home import wait_for
 from stoker.config import demo_model
+from stoker.facts.machine.ports import pick_free_port
 from verdicts_seen import checks_of, seen, unwell, verdicts_of
 from vllm_home import EAGER, MODULE, PYTHON, VllmHome, write_service
 
@@ -70,7 +70,7 @@ def router(vllm: VllmHome, tmp_path: Path) -> Iterator[str]:
     for name in ("plain", "lama"):
         vllm.bring_up(name)
     key = vllm.paths.engine_key_file.read_text().strip()
-    file, port = tmp_path / "litellm.yaml", _free_port()
+    file, port = tmp_path / "litellm.yaml", pick_free_port("127.0.0.1")
     file.write_text(CONFIGURATION.format(plain=vllm.service("plain").address, lama=vllm.service("lama").address, key=key))
     environment = {
         **os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "LITELLM_MODE": "PRODUCTION",
@@ -86,11 +86,6 @@ def router(vllm: VllmHome, tmp_path: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def _is_up(port: int) -> bool:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import shutil
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ import openai
 import pytest
 
 from home import LIMIT_S, Home, wait_for
+from stoker.facts.machine.ports import pick_free_port
 
 PYTHON = os.environ.get("STOKER_OPEN_WEBUI", "")
 LOADING_S = 240.0  # it imports for a minute, and longer on a busy machine
@@ -29,19 +28,10 @@ pytestmark = [
 ]
 
 
-def free_port() -> int:
-    """Returns a port that nobody listens on, and that the system gives to nobody until Open WebUI has loaded."""
-    for port in random.sample(range(20_000, 30_000), 100):
-        with socket.socket() as listener, contextlib.suppress(OSError):
-            listener.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no free port among 100")
-
-
 @contextlib.contextmanager
 def open_webui(home: Home) -> Iterator[str]:
     """Runs Open WebUI with Stoker as its only server, until it answers; gives its address."""
-    port = free_port()
+    port = pick_free_port("127.0.0.1")
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(home.folder), "DATA_DIR": str(home.folder / "webui"), "WEBUI_AUTH": "false",
         "OFFLINE_MODE": "true", "HF_HUB_OFFLINE": "1", "ENABLE_OLLAMA_API": "false", "RAG_EMBEDDING_ENGINE": "openai",
