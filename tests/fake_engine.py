@@ -40,6 +40,7 @@ class Script:
     refuses: it answers 500 to all but the proof.
     metrics: a file with what it says at /metrics; as long as there is none it says nothing at all.
     echoes: its tokens say again what the request's last message says, so that no answer is taken for another.
+    thinks: its tokens are thoughts, under the name that vLLM gives them.
     alone: a file that it locks as long as it lives; one that finds it locked says so in the file beside it, with `.two`.
     """
 
@@ -63,6 +64,7 @@ class Script:
     metrics: str | None = None
     refuses: bool = False
     echoes: bool = False
+    thinks: bool = False
 
 
 def wait_for_file(path: str) -> None:
@@ -145,7 +147,8 @@ class Handler(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):
             for number in range(self.script.tokens):
                 self._before_token(number, is_proof)
-                self._chunk({"choices": [{"index": 0, "delta": {"content": f"{word}{number} "}, "finish_reason": None}]})
+                delta = {"reasoning" if self.script.thinks else "content": f"{word}{number} "}
+                self._chunk({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
             if self.script.counts is not None:
                 Handler.counted += self.script.counts
                 self._chunk({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": self.script.tokens}})

@@ -186,7 +186,7 @@ def start_detached(argv: Sequence[str], log: Path) -> Callable[[], int | None]:
 def is_running(pid: int) -> bool:
     """Tells whether a process lives; one that ended and was not waited for yet does not."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")

@@ -231,6 +231,11 @@ def runs(draw: st.DrawFn) -> BenchRun:
     return make_run(*cells)
 
 
+def test_a_run_without_answers_is_a_table_without_rows() -> None:
+    [head, rule] = render_markdown(make_run()).splitlines()
+    assert len(head) == len(rule)
+
+
 @given(runs())
 def test_what_is_written_is_read_again(run: BenchRun) -> None:
     again = read_results(render_json(run), "x")

@@ -96,6 +96,20 @@ def test_a_service_on_the_internet_is_none_of_our_business() -> None:
     assert check("openai", 'client = OpenAI(base_url="https://api.example.com", model="gpt-4o")') == []
 
 
+SCRIPT = """\
+curl http://127.0.0.1:8700/health
+curl -H "Authorization: Bearer $OTHER" https://api.example.com/v1/chat/completions -d '{{"model": "gpt-5"}}'
+curl "http://127.0.0.1:8700/v1/models?all=1"
+curl http://127.0.0.1:8700/v1/chat/completions \\
+  -H "Authorization: Bearer $KEY" -d '{{"model": "{model}"}}'
+"""
+
+
+def test_a_script_of_curls_is_judged_by_what_each_asks() -> None:
+    assert check("curl", SCRIPT.format(model="qwen3-coder")) == []
+    assert ids(check("curl", SCRIPT.format(model="gpt-5"))) == {"client-model-unknown"}
+
+
 KEYS = {
     "litellm": "model_list:\n- model_name: a\n  litellm_params: {{model: x/qwen3-coder, api_base: {url}, api_key: {key}}}\n",
     "continue": "models:\n- {{name: a, model: qwen3-coder, apiBase: '{url}', apiKey: {key}, capabilities: [tool_use]}}\n",

@@ -37,6 +37,14 @@ def start_by_hand(containers: ContainerHome, name: str, *more: str) -> int:
     return port
 
 
+def test_what_a_container_with_a_terminal_says_is_in_its_log(home: Home, containers: ContainerHome) -> None:
+    start_by_hand(containers, "seen", "--tty")
+    home.json("adopt", "seen", "--name", "taken")
+    said = wait_for("its log", lambda: [one for one in home.run("logs", "taken").stdout.splitlines() if "listening" in one])
+    assert not any("\r" in line for line in said)
+    home.run("down", "taken")
+
+
 def test_a_container_that_runs_is_taken_over_as_it_is_and_stopped_but_not_removed(
     home: Home, containers: ContainerHome
 ) -> None:

@@ -47,6 +47,14 @@ def test_an_engine_that_lies_about_being_ready_never_becomes_ready(home: Home, s
     assert home.engines() == {}
 
 
+def test_a_model_that_thinks_first_has_answered_and_its_thoughts_are_shown(home: Home) -> None:
+    home.add_fake("thinker", thinks=True)
+    home.run("up", "thinker")
+    assert home.service("thinker").state is State.READY
+    told = home.json("ask", "--model", home.service("thinker").model, "Who are you?")
+    assert (told["answer"], told["thoughts"]) == ("", "token0 token1 token2 ")
+
+
 def test_an_engine_that_dies_while_loading_fails_with_its_last_words(home: Home) -> None:
     home.add_fake("brief", dies="loading", prints="error loading model: the planets are wrong")
     said = home.run("up", "brief", code=1).stderr

@@ -51,10 +51,15 @@ def test_a_picked_port_is_none_that_the_kernel_gives_away() -> None:
     assert not [port for port in (pick_free_port("127.0.0.1") for _ in range(300)) if low <= port <= high]
 
 
-@pytest.mark.parametrize(("given", "first", "last"), [("1024 65000", 65_001, 65_535), ("40000\t65535", 20_000, 39_999)])
+@pytest.mark.parametrize(("given", "first", "last"), [("1024 64000", 64_001, 65_000), ("40000\t65535", 20_000, 39_999)])
 def test_it_is_one_of_those_that_the_machine_leaves(given: str, first: int, last: int) -> None:
     ports = [pick_free_port("127.0.0.1", Given(given)) for _ in range(100)]
     assert first <= min(ports) <= max(ports) <= last
+
+
+def test_one_that_is_meant_for_something_else_is_not_picked() -> None:
+    both = Given("1024 64998")
+    assert {pick_free_port("127.0.0.1", both, but=64_999) for _ in range(50)} == {65_000}
 
 
 def test_where_the_kernel_gives_away_all_it_is_one_of_these() -> None:

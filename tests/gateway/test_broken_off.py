@@ -37,6 +37,7 @@ def test_the_connection_is_closed_after_the_event(filters: tuple[str, ...]) -> N
         assert answer.headers["transfer-encoding"] == "chunked"
         assert code_of(answer.body) == "engine_died"
         await until(lambda: not stage.door._connections or client.reader.at_eof())
+        assert (answer.status, [one.status for one in stage.used]) == (200, [502])  # it counts as what it was
 
     run(DIES, story, filters)
 

@@ -31,6 +31,29 @@ def test_a_connection_is_kept_for_the_next_request(loop: Loop) -> None:
 
 
 @in_both_loops
+def test_a_fault_of_ours_is_answered_and_keeps_no_connection_waiting(loop: Loop, caplog: pytest.LogCaptureFixture) -> None:
+    def handle(exchange: Exchange) -> None:
+        if exchange.request.path == "/begun":
+            exchange.start(200, [], None)
+        if exchange.request.path != "/well":
+            raise ZeroDivisionError
+        echo(exchange)
+
+    async def story(server: Server) -> None:
+        server.handle = handle  # type: ignore[method-assign]
+        client = await server.connect()
+        client.send(get(b"/"), get(b"/well"))
+        assert (await client.read_answer()).code == "internal_error"
+        assert (await client.read_answer()).status == 200
+        client.send(get(b"/begun"))
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await client.read_answer()
+
+    run(story, loop)
+    assert [one.getMessage() for one in caplog.records] == ["path=/ failed", "path=/begun failed"]
+
+
+@in_both_loops
 def test_a_request_in_many_small_pieces_is_one_request(loop: Loop) -> None:
     async def story(server: Server) -> None:
         client = await server.connect()

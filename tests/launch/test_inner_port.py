@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,42 @@ TABLE = f'[service.coder]\nmodel = "{DEMO}/hf"\nengine = "sglang"\nversion = "0.
 PROGRAM = '#!/bin/sh\necho "$@" > "{seen}"\nexit 7\n'
 
 
-def words(*settings: Setting, engine: str = "sglang") -> tuple[str, ...]:
+def words(*settings: Setting, engine: str = "sglang", version: str | None = "0.5.16") -> tuple[str, ...]:
     """Returns the words of a plan as it is started."""
-    plan: Plan = make_plan(*settings, engine=engine)
+    plan: Plan = make_plan(*settings, engine=engine, engine_version=version)
     return words_of(with_inner_port(plan, lambda: 61_007).settings)
 
 
 def test_sglang_is_given_the_port_that_it_would_pick_too_early() -> None:
     assert words() == ("--nccl-port", "61007")
+
+
+@pytest.mark.parametrize(
+    ("version", "is_given"),
+    [
+        ("0.5.9", True),
+        ("0.5.16.post1", True),
+        ("0.6.0", True),
+        ("0.5.8", False),
+        ("0.4.6", False),
+        ("latest", False),
+        (None, False),
+    ],
+)
+def test_a_version_that_may_not_know_the_flag_is_not_ended_by_it(version: str | None, is_given: bool) -> None:
+    assert ("--nccl-port" in words(version=version)) == is_given
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_given"),
+    [
+        ({"--dp-size": 2}, False), ({"--data-parallel-size": "4"}, False), ({"--dp_size": 2}, False),
+        ({"--dp-size": 1}, True),
+        ({"--dp-size": 2, "--enable-dp-attention": True}, True), ({"--config": "a.yaml"}, False),
+    ],
+)  # fmt: skip
+def test_replicas_that_need_a_port_each_pick_their_own(flags: dict[str, Any], is_given: bool) -> None:
+    assert ("--nccl-port" in words(*(Setting(name, value, "a test") for name, value in flags.items()))) == is_given
 
 
 @pytest.mark.parametrize("flag", ["--nccl-port", "--nccl_port", "--dist-init-addr", "--nccl-init-addr"])

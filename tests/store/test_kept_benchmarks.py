@@ -7,8 +7,10 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import msgspec
 import pytest
@@ -33,6 +35,19 @@ def file(tmp_path: Path) -> Path:
 def store(file: Path) -> Iterator[BenchStore]:
     with closing(BenchStore(file)) as store:
         yield store
+
+
+def test_many_first_users_at_once_all_get_their_file(tmp_path: Path) -> None:
+    for number in range(8):
+        file, together = tmp_path / f"{number}.db", Barrier(6)
+
+        def write_one(_: int, file: Path = file, together: Barrier = together) -> int:
+            together.wait()
+            with closing(BenchStore(file)) as store:
+                return store.write(make_run())
+
+        with ThreadPoolExecutor(6) as users:
+            assert sorted(users.map(write_one, range(6))) == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_run_comes_back_as_it_was_written(store: BenchStore, file: Path) -> None:

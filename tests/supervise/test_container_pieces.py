@@ -13,7 +13,7 @@ from stoker.supervise.containers.api import choose_api_version, silent
 from stoker.supervise.containers.calls import describe_end
 from stoker.supervise.containers.images import Layers, PullProgress, check_arch, own_arch, remember_good, split_name
 from stoker.supervise.containers.limits import cap_ulimits, parse_limits, read_hard_limits
-from stoker.supervise.containers.log import read_time_us, take_frames
+from stoker.supervise.containers.log import LINE_BYTES, read_time_us, take_frames, take_plain
 from stoker.supervise.containers.sockets import find_engines, need_engines
 from support import fails
 
@@ -48,6 +48,26 @@ def test_frames_are_put_together_however_they_were_cut() -> None:
             taken += take_frames(waiting)
         assert taken == [(at_us, b"a\0b\xff\n"), (at_us + 500_000, b"end"), (0, b"no time")]
         assert not waiting
+
+
+def test_lines_of_a_terminal_are_whole_however_they_were_cut() -> None:
+    sent = b"2026-11-22T01:35:01Z a\0b\xff\r\n2026-11-22T01:35:01.5Z 10%\r20%\r\nno time\r\n"
+    at_us = read_time_us(b"2026-11-22T01:35:01Z")
+    assert at_us is not None
+    for size in (1, 7, len(sent)):
+        waiting = bytearray()
+        taken: list[tuple[int, bytes]] = []
+        for start in range(0, len(sent), size):
+            waiting += sent[start : start + size]
+            taken += take_plain(waiting)
+        assert taken == [(at_us, b"a\0b\xff\n"), (at_us + 500_000, b"10%\r20%\n"), (0, b"no time\n")]
+        assert not waiting
+
+
+def test_a_line_without_an_end_is_not_kept_for_ever() -> None:
+    waiting = bytearray(b"x" * (2 * LINE_BYTES + 5))
+    assert [len(text) for _, text in take_plain(waiting)] == [LINE_BYTES, LINE_BYTES]
+    assert len(waiting) == 5
 
 
 # A container that outgrew a limit of its own, in the form that docker's API documents; no docker was asked.

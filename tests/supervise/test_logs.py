@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from real_tools import run_on_a_small_disk
 from stoker.supervise.logs import LAUNCH, LINE_LIMIT_BYTES, READ_BYTES, RING_LINES, EngineLog
 
 LIMIT_BYTES = 64 * 1024
@@ -111,6 +112,13 @@ def test_a_progress_bar_shows_its_last_state_while_it_moves(file: Path, log: Eng
         assert len(log._partial) < 300
     append(file, b"\r\n")
     assert log.tail(1)[0].startswith("loading 100%")
+
+
+FULL_DISK = Path(__file__).with_name("full_log_disk.py")
+
+
+def test_on_a_full_disk_the_former_log_stays_as_it_is(tmp_path: Path) -> None:
+    assert run_on_a_small_disk(tmp_path, 4, FULL_DISK, "full").split() == ["former", "whole", "told", "rotated", "again"]
 
 
 def test_a_new_launch_sees_its_own_lines_alone(file: Path, log: EngineLog) -> None:

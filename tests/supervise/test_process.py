@@ -17,8 +17,11 @@ import psutil
 import pytest
 
 from home import wait_for
+from stoker.box import is_running
+from stoker.facts.machine.started import read_kin
 from stoker.launch.process import MARKER_VARIABLE
 from stoker.records import Handle, LaunchSpec
+from stoker.supervise.held import read_resident
 from stoker.supervise.process import (
     SERVERS_SHARE,
     EngineProcess,
@@ -33,6 +36,7 @@ from stoker.supervise.process import (
     start_engine,
     stop_group,
 )
+from stoker.supervise.segments import read_segments
 
 PROGRAM = str(Path(__file__).with_name("engine_child.py"))
 GRACE_S, LONG_GRACE_S, KILL_LIMIT_S = 0.2, 30.0, 10.0
@@ -336,3 +340,30 @@ def test_signals_to_those_who_left_are_no_error(engines: Engines) -> None:
     engine = engines.start("exit=0")
     asyncio.run(engine.wait())
     signal_all([engine.pid, 2**22 + 5], signal.SIGTERM)
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process whose name the kernel cuts within a letter, and that has a file open whose name is no UTF-8."""
+    program = tmp_path / "модельсервер"
+    program.symlink_to(sys.executable)
+    file = os.fsencode(tmp_path) + b"/M\xfcller.pdf"
+    code = (
+        "import mmap, sys; f = open(sys.argv[1], 'wb+'); f.write(b'x' * 4096); f.flush(); "
+        "m = mmap.mmap(f.fileno(), 4096); print('up', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([str(program), "-c", code, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        yield process
+        process.communicate()
+
+
+def test_names_that_are_no_utf8_hide_nobody(odd: subprocess.Popen[bytes]) -> None:
+    with pytest.raises(UnicodeDecodeError):
+        Path(f"/proc/{odd.pid}/comm").read_text()
+    assert is_running(odd.pid)
+    assert read_start_ticks(odd.pid) is not None
+    assert read_segments([odd.pid]) == set()
+    assert read_resident([odd.pid])
+    assert read_kin(os.getpid())

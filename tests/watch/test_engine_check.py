@@ -48,6 +48,16 @@ def test_one_that_is_asked_past_the_gateway_is_judged_by_its_counters() -> None:
     assert looked["engine-frozen", NAME] is not None
 
 
+@pytest.mark.parametrize("before", [[], [7, 7]])
+def test_one_that_hangs_together_with_its_metrics_is_frozen_too(before: list[int]) -> None:
+    check = EngineCheck(NAME, "off")
+    for at_s, work in enumerate(before):
+        look(check, at_s, work=work)
+    for at_s in range(15, 240, 15):
+        assert look(check, at_s, silent_s=at_s, running=None, lost="unreachable")["engine-frozen", NAME] is None
+    assert look(check, 255, silent_s=255, running=None, lost="unreachable")["engine-frozen", NAME] is not None
+
+
 def test_metrics_that_vanish_are_said_and_judge_nothing_else() -> None:
     check = EngineCheck(NAME, "eagle")
     look(check, 0, generated=10)

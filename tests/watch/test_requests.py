@@ -17,7 +17,7 @@ def play(*parts: tuple[int, int | None, float], step_s: float = 10.0, left: bool
     for count, status, ttft_s in parts:
         for _ in range(count):
             at_s += step_s
-            check.take(Ended(at_s, status, ttft_s, 0.05, left=left and (count, status, ttft_s) == parts[-1]))
+            check.take(Ended(at_s, status, ttft_s, 0.05, is_stream=True, left=left and (count, status, ttft_s) == parts[-1]))
             check.look(at_s)
     return check, at_s
 
@@ -54,7 +54,7 @@ def test_what_is_usual_is_known_to_the_next_daemon() -> None:
     check = RequestCheck("coder")
     check.restore(before.keep())
     for number in range(20):
-        check.take(Ended(at_s + number, 200, 12.0, 0.05))
+        check.take(Ended(at_s + number, 200, 12.0, 0.05, is_stream=True))
     assert "12.0 s for its first token; 3.0 s are usual" in str(check.look(at_s + 20)["ttft-slow", "coder"])
     check.restore([[float("nan"), -1.0], [float("inf")]])
     assert "3.0 s are usual" in str(check.look(at_s + 20)["ttft-slow", "coder"])
@@ -64,22 +64,33 @@ def test_first_tokens_are_held_against_their_own_past() -> None:
     check, at_s = play((500, 200, 3.0))
     assert check.look(at_s)["ttft-slow", "coder"] is None
     for number in range(60):
-        check.take(Ended(at_s + number, 200, 12.0, 0.05))
+        check.take(Ended(at_s + number, 200, 12.0, 0.05, is_stream=True))
     assert "12.0 s for its first token; 3.0 s are usual" in str(check.look(at_s + 60)["ttft-slow", "coder"])
 
 
 def test_short_waits_are_nothing_even_where_they_are_many_times_the_usual() -> None:
     check, at_s = play((500, 200, 0.1))
     for number in range(60):
-        check.take(Ended(at_s + number, 200, 1.5, 0.05))
+        check.take(Ended(at_s + number, 200, 1.5, 0.05, is_stream=True))
     assert check.look(at_s + 60)["ttft-slow", "coder"] is None
 
 
 def test_tokens_that_come_slowly_are_said() -> None:
     check, at_s = play((500, 200, 0.1))
     for number in range(60):
-        check.take(Ended(at_s + number, 200, 0.1, 0.15))
+        check.take(Ended(at_s + number, 200, 0.1, 0.15, is_stream=True))
     assert "150 ms a token; 50 ms are usual" in str(check.look(at_s + 60)["decode-slow", "coder"])
+
+
+@pytest.mark.parametrize(("usual", "then"), [("streams", "whole"), ("whole", "streams")])
+def test_whole_replies_say_nothing_of_the_times_of_streams(usual: str, then: str) -> None:
+    kinds = {"streams": (0.3, 0.029, True), "whole": (9.0, 0.00001, False)}  # of the same answers
+    check = RequestCheck("coder")
+    for number in range(560):
+        ttft_s, token_s, is_stream = kinds[usual if number < 500 else then]
+        check.take(Ended(10.0 * number, 200, ttft_s, token_s, is_stream))
+        looked = check.look(10.0 * number)
+        assert (looked["ttft-slow", "coder"], looked["decode-slow", "coder"]) == (None, None)
 
 
 def test_the_time_of_a_token_is_without_the_first() -> None:

@@ -6,8 +6,12 @@ import re
 
 from stoker.plan.secrets import HIDDEN, TOKEN
 
-NAME = r"[\w.-]*(?:api[_-]?key|token|secret|password|passwd|passphrase|credentials?|cookie)"
-NUMBERED = r"(?!['\"\s:=]*(?:None|null|True|False|[\d.]+)\b)"  # max_tokens=512 and token=None hold nothing
+NAME = (
+    r"[\w.-]*(?:(?:api|secret|access|master|private|encryption)[_-]?(?:access[_-]?)?key|token|secret|password|passwd"
+    r"|passphrase|credentials?|cookie)"
+)
+# max_tokens=512 and token=None hold nothing, but a secret may begin like either.
+NUMBERED = r"(?!['\"\s:=]*(?:None|null|True|False|[\d.]+)(?:[\s,;)}\]'\"]|$))"
 ASSIGNED = re.compile(
     rf"(?i)(?P<name>(?<![A-Za-z0-9]){NAME}['\"]?\s*[=:]\s*){NUMBERED}"
     rf"(?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^\s,;)}}'\"]+)"

@@ -30,8 +30,9 @@ class Engine(Protocol):
     tokens of n-gram lookup that are worth a try beside the plan's own; `lookup_counts` the draft tokens to try with each,
     empty where lookup is like other drafts; `lookup_s` the seconds that looking adds to a step, None where unknown.
     `file_flags` name a file: a plan may say its text instead, and the launch writes it. `inner_port_flag` names the port by
-    which its own processes meet, where it picks one long before it listens on it; empty where it does not. `since` is the
-    release from which on it knows a key of a service's table that no flag of its own tells.
+    which its own processes meet, where it picks one long before it listens on it, and `inner_port_since` the first release
+    that is known to have it; empty where it does not. `since` is the release from which on it knows a key of a service's
+    table that no flag of its own tells.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Engine(Protocol):
     lookup_s: float | None
     file_flags: tuple[str, ...]
     inner_port_flag: str
+    inner_port_since: tuple[int, ...]
     since: Mapping[str, tuple[int, int, int]]
 
     def speculate(self, way: Way, draft: str | None) -> Mapping[str, SettingValue]:

@@ -124,6 +124,7 @@ class LlamaCpp:
     lookup_s = 25e-6  # on a core of a server: 24 to 44 µs (decision 0047)
     file_flags = ()
     inner_port_flag = ""
+    inner_port_since = ()
     since: Mapping[str, tuple[int, int, int]] = {}
 
     def spread(

@@ -142,6 +142,7 @@ class SgLang:
     lookup_s = None
     file_flags = (TIERS_FLAG,)
     inner_port_flag = "--nccl-port"
+    inner_port_since = (0, 5, 9)  # the oldest whose flags were read; some of 2025 do not have it
     since = SINCE
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:

@@ -154,6 +154,7 @@ class Vllm:
     lookup_s = None
     file_flags = ()
     inner_port_flag = ""
+    inner_port_since = ()
     since = SINCE
 
     def render(self, plan: Plan, port: int) -> LaunchSpec:

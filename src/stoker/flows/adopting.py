@@ -148,7 +148,7 @@ def _ask_models(port: int, key: str | None) -> list[str]:
         connection.request("GET", "/v1/models", headers={"authorization": f"Bearer {key}"} if key else {})
         reply = connection.getresponse()
         return [one.id for one in msgspec.json.decode(reply.read(), type=_Models).data] if reply.status == 200 else []
-    except (OSError, http.client.HTTPException, msgspec.MsgspecError):
+    except (OSError, http.client.HTTPException, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
     finally:
         connection.close()

@@ -69,6 +69,7 @@ def _pieces(line: bytes, begun: float) -> Iterator[Piece]:
     if "error" in event:
         raise StokerError(event["error"]["message"])
     delta = (event.get("choices") or [{}])[0].get("delta", {})
-    for field in ("reasoning_content", "content"):
-        if text := delta.get(field):
-            yield Piece(text, field == "reasoning_content", time.monotonic() - begun)
+    thought = delta.get("reasoning_content") or delta.get("reasoning")  # two names of one thing, and some engines send both
+    for text, is_thought in ((thought, True), (delta.get("content"), False)):
+        if text:
+            yield Piece(text, is_thought, time.monotonic() - begun)

@@ -292,7 +292,7 @@ def _refusal(status: int, raw: bytes) -> StokerError:
         next_step = "name one of these, or `stoker up` serves another" if code == "model_not_found" else ""
         why = f"the gateway answered HTTP {status}{f', {code}' if code else ''}"
         return StokerError(message, why=why, next_step=next_step)
-    except (msgspec.MsgspecError, KeyError, TypeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         return StokerError(f"the daemon answered HTTP {status}", why=raw[:300].decode(errors="replace"))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, cast
 from stoker.gateway.exchange import Exchange, Headers, Request
 from stoker.gateway.keyring import Denial
 from stoker.gateway.last_wire import LastWire
-from stoker.gateway.refusals import BAD_REQUEST
+from stoker.gateway.refusals import BAD_REQUEST, end_failed
 from stoker.gateway.request_reader import BadRequest, RequestReader
 
 IDLE_LIMIT_S = 75.0
@@ -177,7 +177,10 @@ class ClientConnection(asyncio.Protocol):
             self._answer_refusal(item)
             return
         exchange = self._exchange = Exchange(item, self, [])
-        self._keeper.handle(exchange)
+        try:
+            self._keeper.handle(exchange)
+        except Exception:  # noqa: BLE001 - it is logged; else the connection would wait for ever for an answer that nobody writes
+            end_failed(exchange)
 
     def finish(self, keep_alive: bool) -> None:
         """Ends a reply and turns to the next request, or closes."""

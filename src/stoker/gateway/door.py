@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import resource
 import secrets
 import ssl
@@ -25,7 +24,7 @@ from stoker.gateway.meter import Meter, refuse_denied
 from stoker.gateway.metrics import GatewayMetrics
 from stoker.gateway.on_demand import render_model, render_models, render_running
 from stoker.gateway.query import find_values
-from stoker.gateway.refusals import JSON, refuse
+from stoker.gateway.refusals import JSON, end_failed, refuse
 from stoker.gateway.routes import BASE, BY_MODEL, MODELS, REALTIME, SERVICE, UPSTREAM, meant, read_within, why_unknown
 from stoker.gateway.serving import Serving
 from stoker.gateway.sessions import Sessions
@@ -34,7 +33,6 @@ from stoker.gateway.tls import make_tls
 LEFT_FOR_OTHERS = 128  # file descriptors that clients do not get: logs, the database, engines being watched
 REQUEST_ID_LIMIT_BYTES = 128
 BACKLOG = 1024
-logger = logging.getLogger("stoker.gateway")
 
 
 class Keys(NamedTuple):
@@ -223,7 +221,7 @@ class Door:
     def _ended(self, exchange: Exchange) -> None:
         usage = exchange.usage
         service = usage.service if usage is not None else None
-        self._metrics.count(exchange.request.path, exchange.status, service or "")
+        self._metrics.count(exchange.request.path, exchange.outcome, service or "")
         if usage is not None and service is not None:
             self._metrics.measure(usage, service, exchange.left)
         self._meter.end(exchange)
@@ -255,9 +253,5 @@ async def _guard(work: Coroutine[None, None, None], exchange: Exchange) -> None:
     """Keeps one request's fault from ending all others, which share its TaskGroup."""
     try:
         await work
-    except Exception:
-        logger.exception("path=%s failed", exchange.request.path)
-        if exchange.status is None and not exchange.done:
-            refuse(exchange, 500, "internal_error", "Stoker failed here; see daemon.log.", kind="server_error")
-        else:
-            exchange.abort()
+    except Exception:  # noqa: BLE001 - it is logged
+        end_failed(exchange)

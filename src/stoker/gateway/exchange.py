@@ -84,6 +84,7 @@ class Exchange:
 
     # What it begins with; most of it never changes.
     status: int | None = None
+    broken: int | None = None  # what the status would have been, had the reply not begun when it broke off
     done = False
     left = False  # the client, before the reply was whole
     paused = False
@@ -120,6 +121,15 @@ class Exchange:
             plain = [pair for pair in self.request.headers if pair[0] != b"accept-encoding"]
             self.request = self.request._replace(headers=plain)
         self.write(b": %s\n\n" % comment.encode())
+
+    def note_broken(self, status: int) -> None:
+        """Notes as what a reply under way is about to be broken off."""
+        self.broken = status
+
+    @property
+    def outcome(self) -> int | None:
+        """How it ended, as a status: that of what broke it off, or of its reply; None where there was neither."""
+        return self.broken or self.status
 
     @property
     def peer(self) -> str:

@@ -82,6 +82,10 @@ class FilteredExchange(Exchange):
         elif not self.done:
             self._end_rewritten(self._rewriter)
 
+    def note_broken(self, status: int) -> None:
+        """Notes it where the request is counted."""
+        self._inner.note_broken(status)
+
     def break_off(self) -> None:
         """Closes once all of it is passed on, and without the reply's end."""
         self._ends = self._inner.break_off

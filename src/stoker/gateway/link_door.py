@@ -143,7 +143,7 @@ class LinkDoor:
         try:
             asked = msgspec.json.decode(exchange.request.body, type=JoinAsked)
             given = self._join(asked, exchange.peer)
-        except msgspec.MsgspecError as problem:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
             refuse(exchange, 400, "invalid_join", f"This is no request to join: {problem}.")
         except StokerError as problem:
             denial = self._ring.fail(exchange.peer)

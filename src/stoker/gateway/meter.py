@@ -45,7 +45,7 @@ class Meter:
             return
         exchange.usage = None
         self._running[usage.caller.name].pop(exchange, None)
-        record = usage.record(exchange.status)
+        record = usage.record(exchange.outcome)
         self._count(record)
         self._note(record, exchange.left)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
 from stoker.gateway.anthropic import anthropic_error, anthropic_event, is_anthropic
@@ -10,6 +12,7 @@ from stoker.gateway.keyring import Denial
 
 JSON = (b"content-type", b"application/json")
 BAD_REQUEST = "invalid_request_error"
+logger = logging.getLogger("stoker.gateway")
 
 
 def error_body(message: str, kind: str, code: str, param: str | None = None) -> bytes:
@@ -31,6 +34,16 @@ def refuse(
     else:
         body = error_body(message, kind, code, param)
     exchange.reply(status, [JSON, *(headers or [])], body)
+
+
+def end_failed(exchange: Exchange) -> None:
+    """Ends a request that a fault of ours broke, while that fault is handled; says so where no reply has begun."""
+    logger.exception("path=%s failed", exchange.request.path)
+    if exchange.status is None and not exchange.done:
+        refuse(exchange, 500, "internal_error", "Stoker failed here; see daemon.log.", kind="server_error")
+    else:
+        exchange.note_broken(500)
+        exchange.abort()
 
 
 def error_event(path: str, denial: Denial) -> bytes:

@@ -212,7 +212,9 @@ class Relay(asyncio.Protocol):
             return
         if exchange.status is None or self._reply is None:  # a client that waited for the start has a head already
             refuse(exchange, status, code, message, kind="engine_error")
-        elif self._tell(Denial(status, code, message, "engine_error")):
+            return
+        exchange.note_broken(status)
+        if self._tell(Denial(status, code, message, "engine_error")):
             exchange.break_off()  # no clean end: who passes over the event shall not take the answer for whole
         else:
             exchange.abort()

@@ -43,7 +43,7 @@ async def _token_numbers(ask: Asker, word: str) -> list[int]:
         return []
     try:
         return msgspec.json.decode(reply.body, type=_Tokens).tokens
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
 
 

@@ -6,6 +6,8 @@ WAL with synchronous=NORMAL: a killed daemon loses nothing, a power cut at most 
 from __future__ import annotations
 
 import sqlite3
+import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from stoker.errors import StokerError
 from stoker.store.migrations import MIGRATIONS
 
 WITHOUT_TABLE = "no such table"  # it is just being made, or an older Stoker kept none
-BUSY_LIMIT_S = 5.0
+BUSY_LIMIT_S, BUSY_PAUSE_S = 5.0, 0.02
 
 
 def open_database(file: Path, schema: tuple[str, ...] = MIGRATIONS) -> sqlite3.Connection:
@@ -50,7 +52,7 @@ def read_rows(file: Path, question: str, values: tuple[object, ...] = ()) -> lis
 
 def _prepare(database: sqlite3.Connection, file: Path, schema: tuple[str, ...]) -> None:
     try:
-        database.execute("PRAGMA journal_mode = WAL")
+        _use_wal(database)
         database.execute("PRAGMA synchronous = NORMAL")
         _migrate(database, file, schema)
     except (sqlite3.Error, StokerError):
@@ -58,16 +60,50 @@ def _prepare(database: sqlite3.Connection, file: Path, schema: tuple[str, ...]) 
         raise
 
 
+def _use_wal(database: sqlite3.Connection) -> None:
+    """Waits for another first user, for whom SQLite's own limit does not wait here."""
+    end = time.monotonic() + BUSY_LIMIT_S
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as problem:
+            if "locked" not in str(problem) or time.monotonic() > end:
+                raise
+            time.sleep(BUSY_PAUSE_S)
+        else:
+            return
+
+
 def _migrate(database: sqlite3.Connection, file: Path, schema: tuple[str, ...]) -> None:
-    done = database.execute("PRAGMA user_version").fetchone()[0]
+    if _read_version(database) == len(schema):
+        return
+    database.execute("BEGIN IMMEDIATE")  # and look again: another one may have done it meanwhile
+    done = _read_version(database)
     if done > len(schema):
         raise StokerError(
             f"{file} was written by a newer Stoker",
             why=f"its schema is {done}, this version knows {len(schema)}",
             next_step="upgrade Stoker, or use another state folder (STOKER_STATE)",
         )
-    for number, step in enumerate(schema[done:], start=done + 1):
-        database.executescript(f"BEGIN; {step}; PRAGMA user_version = {number}; COMMIT;")
+    for step in schema[done:]:
+        for statement in _statements(step):
+            database.execute(statement)
+    database.execute(f"PRAGMA user_version = {len(schema)}")
+    database.execute("COMMIT")
+
+
+def _read_version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Gives a script's statements one by one: as a whole sqlite3 runs it in a transaction of its own."""
+    statement = ""
+    for part in f"{script};".split(";")[:-1]:
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 NEXT_STEPS = {

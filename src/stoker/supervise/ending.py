@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 
 import msgspec
@@ -21,6 +22,7 @@ EXIT_POLL_S, EXIT_POLLS = 0.02, 15
 KILL_LIMIT_S = 10.0
 # One that was never ready answers nobody, and has nothing to finish; vLLM 0.32.0 ends at no SIGTERM while it loads.
 UNREADY_GRACE_S = 3.0
+logger = logging.getLogger("stoker.supervise")
 
 
 async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
@@ -29,6 +31,9 @@ async def await_exit(hands: Hands, running: Running, launch: int) -> Event:
         how = await running.wait()
     except StoppedElsewhere as told:
         return machine.StopAsked(time.time(), told.what)
+    except Exception as problem:  # one engine's oddity must not end the daemon, and with it all other services
+        logger.exception("service=%s is not watched any more", hands.plan.service)
+        how = f"Stoker itself failed to watch it ({type(problem).__name__}: {problem}); see daemon.log"
     finally:
         running.close()
     hands.end_timeline(None)

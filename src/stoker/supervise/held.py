@@ -35,7 +35,9 @@ def _held(pid: int) -> int:
 
 def _sum(path: str, names: tuple[str, ...]) -> int | None:
     with contextlib.suppress(OSError):
-        found = [line.split() for line in Path(path).read_text().splitlines() if line.partition(":")[0] in names]
+        found = [
+            line.split() for line in Path(path).read_text(errors="replace").splitlines() if line.partition(":")[0] in names
+        ]
         return sum(int(words[1]) * 1024 for words in found)
     return None
 

@@ -1,7 +1,8 @@
 """Follows what an engine prints: the file it writes is read into a bounded ring, and kept from growing without end.
 
-The engine appends to the file itself. To rotate it, its content is copied to FILE.1 and the file is cut to nothing; the
-engine's next line starts it anew. Only what is written in the microseconds between the copy's end and the cut is lost.
+The engine appends to the file itself. To rotate it, its content is copied to what becomes FILE.1 and the file is cut to
+nothing; the engine's next line starts it anew. Only what is written in the microseconds between the end of the copy and the
+cut is lost.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ LAUNCH = re.compile(r"^stoker: launch \d+ of \S+ begins$")
 PROBES_BEGIN = "stoker: its own probes begin to ask"
 PROBES_END = "stoker: its own probes have asked, and the engine lives"
 READ_BYTES = 256 * 1024
+ROOM_BYTES = 1024**2  # what the engine may write meanwhile, and the file system for itself
 # Colours, cursor moves and titles are for the terminal that the engine believes it has.
 ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
@@ -88,14 +90,23 @@ class EngineLog:
             self.on_lines(fresh)
 
     def _rotate(self) -> None:
-        with self.file.open("rb") as source, self.file.with_name(self.file.name + ".1").open("wb") as copy:
-            while block := source.read(READ_BYTES):
-                copy.write(block)
-                if source.tell() > self._position:
-                    self._add(block[self._position - source.tell() :])
-                    self._position = source.tell()
-            copy.flush()  # fails before the cut where the disk is full
-            os.truncate(self.file, 0)
+        """Copies and cuts the file; the former copy goes once there is a new one, which is not tried without room for it."""
+        disk = os.statvfs(self.file)
+        if disk.f_bavail * disk.f_frsize < self._size() + ROOM_BYTES:
+            return
+        former, fresh = (self.file.with_name(self.file.name + end) for end in (".1", ".new"))
+        try:
+            with self.file.open("rb") as source, fresh.open("wb") as copy:
+                while block := source.read(READ_BYTES):
+                    copy.write(block)
+                    if source.tell() > self._position:
+                        self._add(block[self._position - source.tell() :])
+                        self._position = source.tell()
+                copy.flush()  # fails before the cut where the disk is full
+                fresh.replace(former)
+                os.truncate(self.file, 0)
+        finally:
+            fresh.unlink(missing_ok=True)
         self._position = 0
 
     def _read_disk_problem(self) -> str | None:

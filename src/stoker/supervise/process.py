@@ -94,7 +94,7 @@ def start_engine(spec: LaunchSpec, secrets: dict[str, str], log: Path) -> Engine
 def read_start_ticks(pid: int) -> int | None:
     """Returns when a living process started, in clock ticks since boot; None where it is gone or a zombie."""
     with contextlib.suppress(OSError, IndexError, ValueError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return None if fields[0] in "ZX" else int(fields[19])
     return None
 

@@ -22,7 +22,7 @@ def read_segments(pids: Iterable[int]) -> set[Path]:
     found: set[Path] = set()
     for pid in pids:
         with contextlib.suppress(OSError):
-            found |= set(map(Path, SEGMENT.findall(Path(f"/proc/{pid}/maps").read_text())))
+            found |= set(map(Path, SEGMENT.findall(Path(f"/proc/{pid}/maps").read_text(errors="replace"))))
     return found
 
 

@@ -235,6 +235,8 @@ class ServiceOwner:
             return
         self._hands.running = living
         await self._clean_up(before)
+        if living:
+            living.close()  # nobody watches it, who would do so at its end
         asked_meanwhile = not self._inbox.empty()  # a stop that came first must not be undone
         if wanted and self.service.state is not State.WEDGED and not asked_meanwhile:
             self.post(StartAsked(time.time(), "it was up when the daemon ended"))

@@ -99,7 +99,7 @@ async def spawn(hands: Hands, service: Service) -> Event:
     hands.transport = None
     folder = hands.tools.paths.ray_folder(hands.plan.service)
     written = await asyncio.to_thread(write_beside, hands.plan, hands.tools.paths.plan_files)
-    plan = with_inner_port(written, lambda: pick_free_port(EVERY_ADDRESS))
+    plan = with_inner_port(written, lambda: pick_free_port(EVERY_ADDRESS, but=port))
     start = Start(plan, service.launch, marker, port, hands.tools.engine_key, hands.log.file, folder)
     hands.running = await hands.runtime.start(start, known(hands.handle), hands.keep)
     limits = hands.tools.limits

@@ -27,13 +27,15 @@ class EngineCheck:
         self._service = service
         self._slots = SlotMaker()
         self._before: EngineSample | None = None
+        self._last_work: tuple[int, object] | None = None  # at the last look, whether it gave metrics or not
         self._still_since_s: float | None = None
         self._short_since_s: float | None = None
 
     def look(self, sample: EngineSample, silent_s: float) -> Looked:
         """Returns what is wrong; `silent_s` is for how long it has had requests and sent nothing to any of them."""
         looked: Looked = {("engine-metrics-vanished", self._service): sample.lost or None}
-        moved = self._before is None or sample.work != self._before.work or sample.launch != self._before.launch
+        last, self._last_work = self._last_work, (sample.launch, sample.work)
+        moved = last != self._last_work
         looked["engine-frozen", self._service] = self._judge_still(sample, moved, silent_s)
         if not sample.lost:
             looked |= self._look_at_counters(sample)
@@ -101,7 +103,7 @@ class EngineCheck:
 
     def begin_anew(self) -> None:
         """Leaves out what lies since the last look, in which more was asked than users did."""
-        self._before = None
+        self._before = self._last_work = None
 
     def forget_gap(self, at_s: float) -> None:
         """Drops what was seen before a time in which nobody watched."""

@@ -145,14 +145,14 @@ class RequestCheck:
         return f"{count} of {of} requests {what} within a quarter of an hour"
 
     def _judge_ttft(self, at_s: float, recent: list[Ended]) -> str | None:
-        slow_s = _slowest([one.ttft_s for one in recent if one.ttft_s is not None])
+        slow_s = _slowest([one.ttft_s for one in recent if one.is_stream and one.ttft_s is not None])
         usual_s = None if slow_s is None else self._ttft.exceeds(at_s, slow_s, threshold("ttft-slow"))
         if slow_s is None or usual_s is None or slow_s <= LEAST_SLOW_TTFT_S:
             return None
         return f"one of twenty waits {slow_s:.1f} s for its first token; {usual_s:.1f} s are usual"
 
     def _judge_tokens(self, at_s: float, recent: list[Ended]) -> str | None:
-        slow_s = _slowest([one.token_s for one in recent if one.token_s is not None])
+        slow_s = _slowest([one.token_s for one in recent if one.is_stream and one.token_s is not None])
         usual_s = None if slow_s is None else self._token.exceeds(at_s, slow_s, threshold("decode-slow"))
         if slow_s is None or usual_s is None:
             return None

@@ -16,7 +16,7 @@ from stoker.watch.samples import EngineSample, MachineSample
 from stoker.watch.table import Looked, threshold
 
 Kept = Mapping[str, Sequence[Sequence[float]]]
-CANARIES, REQUESTS = "canaries", "requests"  # in the place of a method, of which none is called so
+CANARIES, STREAMS = "canaries", "streams"  # in the place of a method, of which none is called so
 
 
 class Watcher:
@@ -46,7 +46,7 @@ class Watcher:
         check = self._requests.get(service)
         if check is None:
             check = self._requests[service] = RequestCheck(service)
-            check.restore(self._kept.get(_name(service, REQUESTS), ()))
+            check.restore(self._kept.get(_name(service, STREAMS), ()))
         return check
 
     def canaries(self, service: str, plan_id: str) -> CanaryCheck:
@@ -131,7 +131,7 @@ class Watcher:
         if engine is not None:
             kept[_name(service, engine.method)] = engine.drafts.keep()
         if requests is not None:
-            kept[_name(service, REQUESTS)] = requests.keep()
+            kept[_name(service, STREAMS)] = requests.keep()
         if canaries is not None:
             kept[_name(service, CANARIES)] = canaries.keep()
         return kept

@@ -25,7 +25,7 @@ async def read_body(request: Request, kind: type[T]) -> T:
     """Returns the body as a record; raises WrongUse where it is none."""
     try:
         return msgspec.json.decode(await request.body(), type=kind)
-    except (msgspec.MsgspecError, RecursionError) as problem:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         raise WrongUse("the request's body is not a wish", why=str(problem)) from problem
 
 

@@ -159,7 +159,9 @@ def render_markdown(run: BenchRun) -> str:
     rows = [(run.subject.model, test, *(_text(told.get(column)) for column in columns)) for test, told in _rows(run)]
     header = by_columns[columns]
     # tabulate leaves a column two places wider than its heading, and as wide as what is in it.
-    widths = [max(len(head) + (2 if place else 0), *(len(row[place]) for row in rows)) for place, head in enumerate(header)]
+    widths = [
+        max([len(head) + (2 if place else 0), *(len(row[place]) for row in rows)]) for place, head in enumerate(header)
+    ]
     lines = [_line(header, widths), _rule(widths), *(_line(row, widths) for row in rows)]
     return "\n".join(lines)
 

@@ -16,7 +16,8 @@ from stoker.records import Listener
 LISTENS = "0A"  # as /proc/net/tcp writes it
 GIVEN_AWAY = "/proc/sys/net/ipv4/ip_local_port_range"  # the ports that the kernel gives to whoever names none
 USUAL_RANGE = "32768 60999"
-FIRST_PORT, LAST_PORT = 20_000, 65_535  # below are programs of the user's, and Ray's workers
+# Below are programs of the user's, and Ray's workers; above there is no room for what SGLang counts from its port on.
+FIRST_PORT, LAST_PORT = 20_000, 65_000
 TRIES = 64
 
 
@@ -32,13 +33,13 @@ def is_port_free(host: str, port: int) -> bool:
     return True
 
 
-def pick_free_port(host: str, box: Box | None = None) -> int:
-    """Returns a port that nobody listens on at this moment, and that the kernel gives to nobody who names none.
+def pick_free_port(host: str, box: Box | None = None, but: int | None = None) -> int:
+    """Returns a port that nobody listens on at this moment, not `but`, and that the kernel gives to nobody who names none.
 
     An engine may load for minutes before it listens. One of the kernel's own was seen to be given to another program
     within 17 s (SGLang 0.5.16 beside vLLM 0.26.0). It is taken only where the machine leaves no others.
     """
-    known = list(_list_kept(box or LocalBox()))
+    known = [port for port in _list_kept(box or LocalBox()) if port != but]
     tried = random.sample(known, min(TRIES, len(known)))
     return next((port for port in tried if is_port_free(host, port)), 0) or _ask_kernel(host)
 

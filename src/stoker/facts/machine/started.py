@@ -65,7 +65,7 @@ def _user_name(uid: int) -> str:
 
 def _depth(pid: int | None) -> int:
     """Returns in how many nested pid namespaces a process has a number: a container's has one more than we."""
-    text = Path(f"/proc/{pid or 'self'}/status").read_text()
+    text = Path(f"/proc/{pid or 'self'}/status").read_text(errors="replace")
     return next((len(line.split()) - 1 for line in text.splitlines() if line.startswith("NSpid:")), 1)
 
 

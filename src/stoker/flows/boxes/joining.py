@@ -37,7 +37,7 @@ def join_box(wish: BoxWish, own_name: str) -> Link:
         raise Refused(f"the box at {address} did not let this door in", why=_said(raw))
     try:
         given = msgspec.json.decode(raw, type=JoinGiven)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         raise StokerError(f"what the box at {address} answered cannot be read", why=str(problem)) from problem
     return Link(wish.name, host, port, pin, given.key, given.may_act)
 
@@ -61,5 +61,5 @@ def _said(raw: bytes) -> str:
     try:
         answer: dict[str, Any] = msgspec.json.decode(raw)
         return str(answer["error"]["message"])
-    except (msgspec.MsgspecError, KeyError, TypeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         return raw[:300].decode(errors="replace")

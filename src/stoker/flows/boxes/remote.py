@@ -99,7 +99,7 @@ class RemoteBox:
             raise _Unheard("it closed the connection")
         try:
             word = msgspec.json.decode(line, type=BoxWord)
-        except msgspec.MsgspecError as problem:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
             why = f"what it says cannot be read ({problem}); do both boxes have the same version of Stoker?"
             raise _Unheard(why, is_lasting=True) from problem
         self.tokens, self.health = word.tokens, word.health

@@ -63,7 +63,7 @@ def _decode(line: bytes) -> dict[str, Any] | None:
     """A message; None for a line that is none: some servers print a greeting, which clients pass over."""
     try:
         found = msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

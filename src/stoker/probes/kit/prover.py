@@ -111,6 +111,10 @@ def _headers(endpoint: Endpoint) -> dict[str, str]:
 class _Delta(msgspec.Struct):
     content: str | None = None
     reasoning_content: str | None = None
+    reasoning: str | None = None  # the same: vLLM's name for it, and the only one since 0.27
+
+    def text(self) -> str:
+        return self.content or self.reasoning_content or self.reasoning or ""
 
 
 class _Choice(msgspec.Struct):
@@ -147,7 +151,7 @@ class _Heard:
         if event.usage is not None and event.usage.completion_tokens is not None:
             self._tokens = event.usage.completion_tokens
         for choice in event.choices:
-            if text := choice.delta.content or choice.delta.reasoning_content:
+            if text := choice.delta.text():
                 self._first_s = time.monotonic() - self._begun_s if self._first_s is None else self._first_s
                 self._pieces.append(text)
 

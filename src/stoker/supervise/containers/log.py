@@ -19,6 +19,7 @@ from stoker.records import Record
 from stoker.supervise.containers.api import DockerApi
 
 HEADER_BYTES = 8  # which stream, three zeros, and the length of what follows, the most significant byte first
+LINE_BYTES = 1024**2  # a longer one is passed on in parts
 RETRY_S = 1.0
 SEEN_WIDTH = 256  # written over in place, in one call, so that there is never half of it
 REST_LIMIT_S = 30.0
@@ -36,7 +37,8 @@ class Seen(Record, frozen=True):
 class ContainerLog:
     """The output of one container on its way into a file."""
 
-    def __init__(self, api: DockerApi, container: str, file: Path) -> None:
+    def __init__(self, api: DockerApi, container: str, file: Path, has_terminal: bool = False) -> None:
+        self._take_lines = take_plain if has_terminal else take_frames
         self._api = api
         self._container = container
         self._file = file
@@ -93,7 +95,7 @@ class ContainerLog:
         async for block in blocks:
             waiting += block
             fresh: list[tuple[int, bytes]] = []
-            for at_us, text in take_frames(waiting):
+            for at_us, text in self._take_lines(waiting):
                 if at_us < old.at_us:
                     continue
                 if at_us == old.at_us and again:
@@ -139,10 +141,22 @@ def take_frames(waiting: bytearray) -> Iterator[tuple[int, bytes]]:
             return
         frame = bytes(waiting[HEADER_BYTES:end])
         del waiting[:end]
-        said, _, text = frame.partition(b" ")
-        at_us = read_time_us(said)
-        # One without a time is told from the others by its number alone.
-        yield (0, frame) if at_us is None else (at_us, text)
+        yield _timed(frame)
+
+
+def take_plain(waiting: bytearray) -> Iterator[tuple[int, bytes]]:
+    """Takes whole lines out of what a container with a terminal said: without frames, and each ended as for a terminal."""
+    while (end := waiting.find(b"\n") + 1) or len(waiting) > LINE_BYTES:
+        line = bytes(waiting[: end or LINE_BYTES])
+        del waiting[: len(line)]
+        yield _timed(line.replace(b"\r\n", b"\n"))
+
+
+def _timed(line: bytes) -> tuple[int, bytes]:
+    """Returns a line's time and the rest; one without a time is told from the others by its number alone."""
+    said, _, text = line.partition(b" ")
+    at_us = read_time_us(said)
+    return (0, line) if at_us is None else (at_us, text)
 
 
 def read_time_us(said: bytes) -> int | None:

@@ -62,7 +62,7 @@ class RunningUnit:
     async def _await_down(self) -> UnitState:
         """Returns the unit's state once it is down, or comes up again by somebody else's doing."""
         while True:
-            with contextlib.suppress(StokerError):  # systemd itself may be starting anew
+            with contextlib.suppress(StokerError, OSError):  # systemd may be starting anew, or no program be started now
                 state = await self._manager.read(self._unit)
                 same = self._pid is None and state.active in COMING
                 waits = state.active == "deactivating" or (state.active in DOWN and state.has_job)

@@ -33,11 +33,11 @@ export function chatTab(place, name, { looksOn }) {
     let firstAt = 0, tokens = 0, timings = null, text = "", hasDrafts = false;
     for await (const event of stream(PATH, body, cut.signal)) {
       if (event.error) throw new Error(event.error.message);
-      const delta = event.choices?.[0]?.delta ?? {}, piece = delta.content ?? "";
+      const delta = event.choices?.[0]?.delta ?? {}, piece = delta.content ?? "", thought = delta.reasoning_content || delta.reasoning;
       timings = event.timings ?? timings;
-      if (piece || delta.reasoning_content) { firstAt ||= performance.now(); tokens += 1; }
+      if (piece || thought) { firstAt ||= performance.now(); tokens += 1; }
       text += piece;
-      const isDrafted = Boolean(piece || delta.reasoning_content) && mark(event.timings); // thoughts count too, and are not shown
+      const isDrafted = Boolean(piece || thought) && mark(event.timings); // thoughts count too, and are not shown
       hasDrafts ||= isDrafted && Boolean(piece);
       if (piece) words.append(isDrafted ? h("span", { class: "drafted" }, piece) : piece);
       if (event.usage?.completion_tokens) tokens = event.usage.completion_tokens;
