@@ -21,9 +21,7 @@ from support import make_plan
 
 def open_pidfds() -> int:
     """Returns how many processes this one holds on to."""
-    links = (
-        os.readlink(f"/proc/self/fd/{one}") for one in os.listdir("/proc/self/fd") if os.path.lexists(f"/proc/self/fd/{one}")
-    )
+    links = [str(one.readlink()) for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
     return sum("pidfd" in link for link in links)
 
 
