@@ -14,7 +14,8 @@ from stoker.records import GIB, Handle, LaunchSpec, SavedService, Service, State
 from stoker.supervise.ending import await_exit
 from stoker.supervise.hands import Hands
 from stoker.supervise.machine import Exited
-from stoker.supervise.process import EngineProcess, read_boot_id, read_start_ticks, start_engine
+from stoker.supervise.process import EngineProcess, Group, read_boot_id, read_start_ticks, start_engine
+from stoker.supervise.runtimes.process import RunningProcess
 from stoker.supervise.service import ServiceOwner
 from support import make_plan
 
@@ -25,7 +26,7 @@ def open_pidfds() -> int:
     return sum("pidfd" in link for link in links)
 
 
-class Unwatchable(EngineProcess):
+class Unwatchable(RunningProcess):
     """An engine whose watch ends as it would where no further file can be opened."""
 
     async def wait(self) -> str:
@@ -43,7 +44,7 @@ def test_a_watch_that_fails_is_told_as_an_end_and_ends_nothing_else(tmp_path: Pa
     hands = Hands(make_plan(), make_tools(tmp_path, SmallMachine(tmp_path / "pids", 4 * GIB)), lambda: None)
     engine = begin(tmp_path, "i/small/1")
     try:
-        event = asyncio.run(await_exit(hands, Unwatchable(engine.pid), 1))
+        event = asyncio.run(await_exit(hands, Unwatchable(EngineProcess(engine.pid), Group("i/small/", engine.pid)), 1))
     finally:
         os.kill(engine.pid, 9)
         asyncio.run(engine.wait())
