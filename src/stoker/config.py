@@ -21,6 +21,7 @@ from stoker.records.watching import WatchSettings
 from stoker.tables import SERVICE_NAME as SERVICE_NAME
 from stoker.tables import check_keys, check_name, parse_table, read_tables
 from stoker.workflow_tables import check_services, parse_workflow, with_whole_folders
+from stoker.written_paths import is_there, whole_path
 
 SERVICE_UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,246}\.service")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
@@ -295,10 +296,7 @@ def with_whole_paths(wish: Wish, folder: Path) -> Wish:
     paths = {name: value for name in ("model", "draft", "server") if (value := getattr(wish, name))}
     if "/" not in paths.get("server", "/"):  # a bare word is a program on PATH
         paths["server"] = shutil.which(paths["server"]) or paths["server"]
-    whole = {
-        name: value if is_hub_name(value, folder) else str(folder / Path(value).expanduser())
-        for name, value in paths.items()
-    }
+    whole = {name: value if is_hub_name(value, folder) else whole_path(value, folder) for name, value in paths.items()}
     mounts = tuple(_whole_mount(one, folder) for one in wish.mounts)
     boxes = tuple(_whole_box(one, folder) for one in wish.boxes)
     return msgspec.structs.replace(wish, **whole, mounts=mounts, boxes=boxes)
@@ -306,17 +304,17 @@ def with_whole_paths(wish: Wish, folder: Path) -> Wish:
 
 def _whole_box(name: str, folder: Path) -> str:
     """A box is named, or told by a file that `stoker facts --json` wrote on it."""
-    return str(folder / Path(name).expanduser()) if "/" in name or name.endswith(".json") else name
+    return whole_path(name, folder) if "/" in name or name.endswith(".json") else name
 
 
 def _with_whole_files(gateway: GatewayConfig, folder: Path) -> GatewayConfig:
     files = {"tls_certificate": gateway.tls_certificate, "tls_key": gateway.tls_key}
-    whole = {name: str(folder / Path(file).expanduser()) for name, file in files.items() if file is not None}
+    whole = {name: whole_path(file, folder) for name, file in files.items() if file is not None}
     return msgspec.structs.replace(gateway, **whole)
 
 
 def _with_whole_folders(knowledge: KnowledgeSettings, folder: Path) -> KnowledgeSettings:
-    whole = tuple(str(folder / Path(one).expanduser()) for one in knowledge.folders)
+    whole = tuple(whole_path(one, folder) for one in knowledge.folders)
     return msgspec.structs.replace(knowledge, folders=whole)
 
 
@@ -324,12 +322,12 @@ def _whole_mount(mount: str, folder: Path) -> str:
     host, colon, inside = mount.partition(":")
     if not host.startswith(("~", ".")):  # a whole path, or the name of a volume
         return mount
-    return f"{folder / Path(host).expanduser()}{colon}{inside}"
+    return f"{whole_path(host, folder)}{colon}{inside}"
 
 
 def is_hub_name(value: str, folder: Path) -> bool:
     """Tells whether this is a hub's `org/name` and no path: nothing of that name lies in the folder."""
-    return HUB_NAME.fullmatch(value) is not None and not (folder / value).exists()
+    return HUB_NAME.fullmatch(value) is not None and not is_there(folder / value)
 
 
 def demo_model(draft: bool = False) -> Path:

@@ -11,6 +11,7 @@ import msgspec
 from stoker.errors import WrongUse, near_miss
 from stoker.records import STOP, THEN, IdleSettings, Workflow, WorkflowStep
 from stoker.tables import SERVICE_NAME, parse_table
+from stoker.written_paths import whole_path
 
 
 def parse_workflow(table: Mapping[str, Any], name: str, source: str) -> Workflow:
@@ -56,7 +57,7 @@ def with_whole_folders(workflow: Workflow, folder: Path) -> Workflow:
     steps = []
     for step in workflow.step:
         first = step.command[:1]
-        program = tuple(str(folder / Path(word).expanduser()) if "/" in word else word for word in first)
-        cwd = str(folder / Path(step.cwd).expanduser())
+        program = tuple(whole_path(word, folder) if "/" in word else word for word in first)
+        cwd = whole_path(step.cwd, folder)
         steps.append(msgspec.structs.replace(step, cwd=cwd, command=(*program, *step.command[1:])))
     return msgspec.structs.replace(workflow, step=tuple(steps))

@@ -25,6 +25,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("search_knowledge", {}, "missing required field `query`"),
     ("search_knowledge", {"query": "..."}, "there is no word to search for"),
     ("diagnose_log", {"file": "/x", "text": "y"}, "name a file or give a text"),
+    ("diagnose_log", {"file": "/" + "why " * 65}, "no file with a whole path"),
     ("diagnose_log", {"file": "-"}, "is no file with a whole path"),
     ("diagnose_log", {"file": "/dev/stdin"}, "is no file with a whole path"),
     ("diagnose_service", {"service": "nobody"}, "there are no logs yet"),

@@ -168,6 +168,7 @@ def test_a_draft_beside_the_model_drafts_for_it_and_that_is_said(home: Home) -> 
 def test_a_word_that_is_neither_service_nor_file_is_answered_with_what_there_is(home: Home) -> None:
     said = home.run("up", "qwen", code=2).stderr
     assert "no service called `qwen`" in said
+    assert "there is no service called `aaaa" in home.run("plan", "a" * 300, code=2).stderr
     assert "demo" in said
 
 

@@ -17,6 +17,28 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "stoker.toml"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[service.a]\nmodel = "~nobody-here/m.gguf"\n', '[service.a]\nmodel = "/m"\nmounts = ["~nobody-here/c:/c"]\n',
+        '[service.a]\nmodel = "/m"\nboxes = ["this", "~nobody-here/b.json"]\n',
+        '[gateway]\ntls_certificate = "~nobody-here/c.pem"\n',
+        '[knowledge]\nfolders = ["~nobody-here/notes"]\n',
+        '[[workflow.w.step]]\nname = "a"\ncommand = ["true"]\ncwd = "~nobody-here"\n',
+    ],
+)  # fmt: skip
+def test_a_user_that_nobody_knows_is_named(file: Path, text: str) -> None:
+    file.write_text(text)
+    with fails(WrongUse, "~nobody-here", "does not know", "write the whole path"):
+        read_config(file)
+
+
+def test_a_name_that_may_not_be_looked_for_is_a_hubs(file: Path) -> None:
+    name = "org/" + "x" * 300
+    file.write_text(f'[service.a]\nmodel = "{name}"\n')
+    assert read_config(file).services["a"].model == name
+
+
 def test_a_missing_file_is_an_empty_one(file: Path) -> None:
     assert read_config(file) == Config()
 

@@ -10,6 +10,8 @@ import sys
 import time
 from typing import Any, NamedTuple
 
+import pytest
+
 from home import Home, wait_for
 from stoker.config import read_config
 from stoker.flows.lease import hold_run
@@ -274,14 +276,15 @@ def test_an_alias_for_whatever_runs_means_the_one_that_does(home: Home) -> None:
     assert (ask(home, "any").status, "any" in models(home)) == (503, False)
 
 
-def test_stoker_toml_is_read_again_and_a_broken_one_is_told_of_once(home: Home) -> None:
+@pytest.mark.parametrize("broken", ["[alias\n", '[service.x]\nmodel = "~nobody-here/m"\n'])
+def test_stoker_toml_is_read_again_and_a_broken_one_is_told_of_once(home: Home, broken: str) -> None:
     home.add_fake("first")
     begin(home)
     text = home.paths.config.read_text()
     home.add_fake("small", ASKED)
     home.paths.config.write_text(home.paths.config.read_text() + '[alias]\nfast = "first"\n')
     wait_for("the alias", lambda: {"fast", "small"} <= models(home).keys())
-    home.paths.config.write_text(text + "[alias\n")
+    home.paths.config.write_text(text + broken)
     log = home.paths.daemon_log
     wait_for("the word of it", lambda: "what stoker.toml said before stands" in log.read_text())
     assert "stoker.toml cannot be used as it is now" in home.run("status").stdout

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from known import H200, QWEN, make_ground, report_of
+from known import EAGLE, H200, MISTRAL, QWEN, make_ground, report_of
 
 from pair_of_sparks import spark
 from stoker.errors import Refused
@@ -23,8 +23,9 @@ from stoker.launch.kubernetes import Cluster, render_kubernetes
 from stoker.launch.ranks import in_order, rank_container, rank_launch
 from stoker.launch.ray_serve import render_ray_serve
 from stoker.plan.spread.report import make_spread
+from stoker.records import Setting
 from stoker.records.spread import SpreadReport
-from support import fails
+from support import fails, make_plan
 
 GOLDEN = Path(__file__).parent / "golden_exports"
 IMAGES = {"vllm": "vllm/vllm-openai:v0.26.0", "sglang": "lmsysorg/sglang:v0.5.16"}
@@ -158,6 +159,39 @@ def test_ray_gets_keywords_that_vllm_knows_and_starts_the_ranks_itself() -> None
 def test_ray_serve_is_refused_for_sglang() -> None:
     with fails(Refused, "Ray Serve LLM runs vLLM"):
         render_ray_serve(one("sglang"))
+
+
+def pod(exported: Exported) -> tuple[list[str], list[dict[str, Any]]]:
+    """Returns the words of a deployment's engine, and its volumes that lie on the box."""
+    tree = next(iter(yaml.safe_load_all(render_kubernetes(exported, Cluster()))))["spec"]["template"]["spec"]
+    return tree["containers"][0]["args"], [one for one in tree["volumes"] if "hostPath" in one]
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_a_head_lies_where_the_pod_is_told(engine: str) -> None:
+    report = report_of(engine, MISTRAL, EAGLE, image=IMAGES[engine], speculation="eagle")
+    words, volumes = pod(exported_plan(report))
+    assert EAGLE.path not in " ".join(words)
+    assert "/draft" in " ".join(words)
+    assert [one["hostPath"] for one in volumes] == [
+        {"path": path, "type": "Directory"} for path in (MISTRAL.path, EAGLE.path)
+    ]
+
+
+def test_a_file_of_the_users_is_no_folder_and_a_volume_of_an_engines_is_refused() -> None:
+    _, [_, own] = pod(one("vllm", mounts=("/etc/chat.jinja:/chat.jinja",)))
+    assert own["hostPath"] == {"path": "/etc/chat.jinja"}
+    with fails(Refused, "mounts hf-cache", "name a folder"):
+        pod(one("vllm", mounts=("hf-cache:/root/.cache",)))
+
+
+def test_llama_cpp_is_told_all_of_its_plan() -> None:
+    settings = (Setting("context_total", 1024, "a test"), Setting("parallel", 2, "a test"), Setting("$A", "b", "a test"))
+    plan = make_plan(*settings, image="ghcr.io/ggml-org/llama.cpp:server-cuda", model_path="/srv/m/tiny.gguf")
+    words, volumes = pod(Exported(plan, 1, 1, settings))
+    assert (words[words.index("--ctx-size") + 1], words[words.index("--parallel") + 1]) == ("1024", "2")
+    assert words[words.index("--model") + 1] == "/model/tiny.gguf"
+    assert [one["hostPath"] for one in volumes] == [{"path": "/srv/m", "type": "Directory"}]
 
 
 def test_kubernetes_needs_an_image() -> None:

@@ -31,6 +31,20 @@ def because(plan: Plan, name: str) -> str:
     return settings_of(plan)[name].because
 
 
+@pytest.mark.parametrize(
+    ("flags", "parts"),
+    [
+        ({"host": "0.0.0.0"}, ["through the gateway alone"]), ({"port": 9999}, ["set `port`"]),
+        ({"alias": "other"}, ["set `served_name`"]), ({"ctx-size": 131072}, ["set `context`"]),
+        ({"--ctx_size": 131072}, ["set `context`"]), ({"parallel": 8}, ["set `parallel`"]),
+        ({"api-key": "k"}, ["leave it out"]),
+    ],
+)  # fmt: skip
+def test_what_the_plan_says_itself_is_not_said_again_in_flags(flags: dict[str, Any], parts: list[str]) -> None:
+    with fails(Refused, *parts):
+        choose_plan(make_wish(flags=flags), make_model())
+
+
 def test_a_bare_wish_gets_a_context_and_parallel_answers_with_reasons() -> None:
     plan = choose_plan(make_wish(), make_model())
     assert (value_of(plan, "context"), value_of(plan, "parallel"), value_of(plan, "context_total")) == (16384, 4, 65536)

@@ -281,6 +281,24 @@ def test_what_has_to_stop_is_named() -> None:
     assert "one-heavy-service-at-a-time" in {one.rule for one in report.findings}
 
 
+def test_what_makes_room_makes_it_for_the_reserve_too() -> None:
+    budget = report_of("vllm").budget
+    assert budget is not None
+    available = budget.total_bytes + budget.kept[-1].need_bytes // 2
+    memory = msgspec.structs.replace(GB10.memory, available_bytes=available)
+    report = report_of("vllm", machine=msgspec.structs.replace(GB10, memory=memory), running=(Claim("other", 40 * GIB),))
+    assert [one.fix for one in report.findings if one.rule == "budget-not-now"] == ["stop other"]
+
+
+def test_on_a_card_those_are_to_stop_that_hold_its_memory() -> None:
+    [card] = H200.gpus
+    assert card.memory_total_bytes is not None
+    full = msgspec.structs.replace(card, memory_used_bytes=card.memory_total_bytes - 10 * GIB)
+    running = (Claim("host", 100 * GIB), Claim("card", 8 * GIB, 120 * GIB))
+    report = report_of("vllm", machine=msgspec.structs.replace(H200, gpus=(full,)), running=running)
+    assert [one.fix for one in report.findings if one.rule == "budget-not-now"] == ["stop card"]
+
+
 def test_a_release_in_mistrals_own_form_is_whole_where_the_engine_reads_that_form() -> None:
     lacks = (MissingFile("config.json", "org/base"), MissingFile("tokenizer.json", "org/base"))
     native = make_checkpoint(layouts=("mistral",), missing=lacks, problems=("it has params.json and no config.json",))

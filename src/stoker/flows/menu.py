@@ -53,6 +53,9 @@ class Menu:
         except StokerError as problem:
             self.fault = problem.what
             logger.warning("what stoker.toml said before stands for the gateway: %s", str(problem).replace("\n  ", "; "))
+        except Exception as problem:  # a fault here must not end the daemon, and with it all services
+            self.fault = f"Stoker itself failed to read it ({type(problem).__name__}: {problem}); see daemon.log"
+            logger.exception("what stoker.toml said before stands for the gateway")
 
     def wish(self, service: str) -> Wish | None:
         """Returns the wish of a service, None where the file has none of that name."""

@@ -32,6 +32,7 @@ from stoker.plan.wishes import USER, name_for
 from stoker.records import Catalog, Environment, Model, NearCatalog, Plan, Report, Wish
 from stoker.rules.load import load_rules
 from stoker.rules.match import preferred
+from stoker.written_paths import is_there
 
 DEMO_MODEL = "stoker-demo"
 CONTAINER_PROGRAMS = ("docker", "podman")
@@ -55,7 +56,7 @@ def find_wish(target: str | None, config: Config) -> Wish:
     if target in config.services:
         return config.services[target]
     path = Path(target)
-    if not path.exists() and "/" not in target and path.suffix != ".gguf":
+    if not is_there(path) and "/" not in target and path.suffix != ".gguf":
         otherwise = f"name a service ({', '.join(served_names(config))}), a GGUF file, or a folder that holds a model"
         raise WrongUse(
             f"there is no service called `{target}` and no file of that name",

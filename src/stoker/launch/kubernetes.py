@@ -16,7 +16,9 @@ from stoker.launch.beside import check_nothing_beside
 from stoker.launch.commented import Reasons, Word
 from stoker.launch.exported import OWN_ADDRESSES, Exported, sentence, told, variables
 from stoker.launch.from_plan import SHARED_MEMORY_BYTES, container_of
-from stoker.launch.names import check_no_secret
+from stoker.launch.names import check_no_secret, is_volume
+from stoker.launch.places import plan_inside
+from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.spread.telling import RENDEZVOUS_PORT
 from stoker.records import ContainerLaunch, Record, Setting
 
@@ -24,6 +26,7 @@ PORT = 8000
 PROBE_S, LOAD_TRIES, LIVE_TRIES = 10, 180, 6
 LEADER, SIZE, INDEX = "$(LWS_LEADER_ADDRESS)", "$(LWS_GROUP_SIZE)", "$(LWS_WORKER_INDEX)"
 GIB = 1024**3
+FOLDER = {"type": "Directory"}
 
 
 class Cluster(Record, frozen=True):
@@ -45,12 +48,35 @@ def render_kubernetes(exported: Exported, cluster: Cluster) -> str:
     check_no_secret(plan.service, spoken, [word for one in told(exported) for word in _words(one)])
     reasons = Reasons()
     check_nothing_beside(plan)
-    launch = container_of(msgspec.structs.replace(plan, settings=()), PORT)
+    exported, launch = _inside(exported)
     work = (
         _group(exported, launch, cluster, reasons) if exported.size > 1 else _deployment(exported, launch, cluster, reasons)
     )
     head = (f"Written by Stoker: {plan.model} ({plan.plan_id}); `kubectl apply -f FILE`.", *_notes(exported, cluster))
     return reasons.write([work, _service(exported, cluster, reasons)], head)
+
+
+def _inside(exported: Exported) -> tuple[Exported, ContainerLaunch]:
+    """Returns what the pods are told, with their own paths, and the container without the settings.
+
+    llama.cpp's are said in neutral names, so there the container's own words hold all of them.
+    """
+    plan = exported.plan
+    whole = container_of(plan, PORT)
+    for mount in whole.mounts:
+        if is_volume(mount.host):
+            raise Refused(
+                f"{plan.service} mounts {mount.host}, a volume of a container engine's, and a cluster has none of that name",
+                next_step="name a folder of the boxes in `mounts`",
+            )
+    if plan.engine == LLAMACPP:
+        spoken = tuple(one for one in exported.common if one.name.startswith("$"))
+        return msgspec.structs.replace(exported, common=spoken), msgspec.structs.replace(whole, environment=())
+    moved, _ = plan_inside(plan)
+    inside = {(one.name, str(one.value)): at for one, at in zip(plan.settings, moved.settings, strict=True)}
+    common = tuple(inside[one.name, str(one.value)] for one in exported.common)
+    bare = container_of(msgspec.structs.replace(plan, settings=()), PORT)
+    return msgspec.structs.replace(exported, common=common), msgspec.structs.replace(bare, mounts=whole.mounts)
 
 
 def _notes(exported: Exported, cluster: Cluster) -> Iterator[str]:
@@ -149,7 +175,8 @@ def _plain(word: str) -> str:
 def _pod(
     exported: Exported, launch: ContainerLaunch, cluster: Cluster, reasons: Reasons, role: str, words: list[str]
 ) -> dict[str, Any]:
-    volumes = [{"name": f"files-{number}", "hostPath": {"path": Word(one.host), "type": "Directory"}}
+    own = {host for host, _ in exported.plan.mounts}  # of the user's, which may be files
+    volumes = [{"name": f"files-{number}", "hostPath": {"path": Word(one.host), **({} if one.host in own else FOLDER)}}
                for number, one in enumerate(launch.mounts)]  # fmt: skip
     memory = {"medium": "Memory", "sizeLimit": Word(f"{SHARED_MEMORY_BYTES // GIB}Gi")}
     network: dict[str, Any] = {}

@@ -45,7 +45,7 @@ def sort_wish(wish: Wish, engine: Engine, catalog: Catalog | None) -> Asked:
     flags: Settings = {}
     for written, value in wish.flags.items():
         name = _flag_name(written)
-        _check_own(name, written)
+        check_own(written)
         real, said = _by_catalog(name, value, catalog)
         flags[real] = Setting(real, said, USER)
     numbers = {name: _number(name, wish, flags, engine) for name in FIELDS}
@@ -72,10 +72,12 @@ def _flag_name(written: str) -> str:
     return name
 
 
-def _check_own(name: str, written: str) -> None:
-    if name not in OWN_FLAGS:
+def check_own(written: str, own: Mapping[str, str] = OWN_FLAGS) -> None:
+    """Raises Refused for a flag that Stoker says itself; `own` names the key of the table that decides it."""
+    name = _flag_name(written)
+    if name not in own:
         return
-    instead = OWN_FLAGS[name]
+    instead = own[name]
     why = f"Stoker says it itself, from `{instead}`" if instead else "the engine is to be reached through the gateway alone"
     raise Refused(f"`flags` sets {written}", why=why, next_step=f"set `{instead}`" if instead else "leave it out")
 

@@ -16,12 +16,15 @@ from stoker.engines.llamacpp import (
     SMALL_MODEL_BYTES,
 )
 from stoker.errors import Refused
+from stoker.plan.asked import OWN_FLAGS, check_own
 from stoker.plan.budget import kv_bytes_of, predict_need_bytes
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.prompt_cache import choose_prompt_cache, prompt_cache_bytes
 from stoker.plan.wishes import USER, check_wish
 from stoker.records import Abilities, Model, Plan, Setting, Way, Wish
 
+# llama.cpp takes the last of two; the memory is counted, and slots are shared out, by what the table says.
+OWN = {**OWN_FLAGS, "--ctx-size": "context", "--parallel": "parallel"}
 REASONING = {
     "off": "the model thinks only where a request sets chat_template_kwargs.enable_thinking",
     "on": "the model thinks unless a request forbids it",
@@ -88,7 +91,9 @@ def with_id(plan: Plan) -> Plan:
 
 
 def _own_flags(wish: Wish) -> Iterator[Setting]:
-    yield from (Setting(f"--{name}", value, USER) for name, value in wish.flags.items())
+    for name, value in wish.flags.items():
+        check_own(name, OWN)
+        yield Setting(f"--{name}", value, USER)
     yield from (Setting(f"${name}", value, USER) for name, value in wish.environment.items())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from stoker.engines import find, words_of
@@ -10,7 +12,7 @@ from stoker.facts.engine.catalogs import load_all
 from stoker.facts.engine.flags import find_flag
 from stoker.plan.abilities import read_abilities
 from stoker.plan.alternatives import rank_alternatives
-from stoker.plan.budget import CACHE, card_need_bytes, declared_budget
+from stoker.plan.budget import CACHE, card_need_bytes, declared_budget, room_of
 from stoker.plan.choose import with_id
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.flag_findings import find_wrong_flags
@@ -154,14 +156,16 @@ def _of_budget(budget: Budget, model: Model, context: int, ground: Ground) -> tu
     if not budget.fits_machine:
         return (_too_big(budget, model, context, need, usable),)
     if budget.fits_now is False and budget.available_bytes is not None:
-        return (_not_now(budget, model, need, ground.running),)
+        is_on_card = room_of(ground.machine, {}).pool == "gpu"
+        running = [msgspec.structs.replace(one, held_bytes=one.card_bytes) if is_on_card else one for one in ground.running]
+        return (_not_now(budget, model, need, running),)
     return ()
 
 
-def _not_now(budget: Budget, model: Model, need: str, running: tuple[Claim, ...]) -> Finding:
+def _not_now(budget: Budget, model: Model, need: str, running: Sequence[Claim]) -> Finding:
     available = budget.available_bytes or 0
     why = f"it needs {need} and leaves a reserve, and {say_bytes(available)} are available now"
-    stops = to_stop(budget.total_bytes, available, running)
+    stops = to_stop(budget.total_bytes + budget.kept[-1].need_bytes, available, running)
     fix = f"stop {' and '.join(stops)}" if stops else "end what holds the memory; `stoker facts` names it"
     return Finding("warn", NOT_NOW, f"{model.name} does not fit beside what runs now", why, fix, severity="oom")
 

@@ -21,6 +21,7 @@ from stoker.plan.choose import with_id
 from stoker.plan.spread.linking import Place
 from stoker.plan.spread.report import check_spread, make_spread
 from stoker.records import Plan, Wish
+from stoker.records.boxes import Link
 from stoker.records.rank_views import RankFacts
 from stoker.records.ranks import Part, RankAsk
 from stoker.records.spread import SpreadReport
@@ -88,9 +89,20 @@ def _check_alike(wish: Wish, facts: Sequence[RankFacts]) -> None:
 def _places(paths: Paths, boxes: Sequence[str], facts: Sequence[RankFacts]) -> list[Place]:
     """Returns where each box is reached by the others: as the links reach them, and as this box goes out to the first."""
     links = [find_link(read_links(paths.links_file), name) for name in boxes[1:]]
-    out = _own_address(links[0].host, links[0].port)
-    addresses = [out, *(socket.gethostbyname(link.host) for link in links)]
+    addresses = [_look_up(link) for link in links]
+    addresses.insert(0, _own_address(addresses[0], links[0].port))
     return [_place(box, address, one) for box, address, one in zip(boxes, addresses, facts, strict=True)]
+
+
+def _look_up(link: Link) -> str:
+    try:
+        return socket.gethostbyname(link.host)
+    except OSError as problem:
+        raise Refused(
+            f"the box `{link.name}` is reached at {link.host}, which has no IPv4 address here",
+            why=f"the ranks of a model meet over IPv4 ({problem.strerror or problem})",
+            next_step=f"join it by one: `stoker boxes remove {link.name}`, then `stoker boxes add`",
+        ) from problem
 
 
 def _own_address(host: str, port: int) -> str:

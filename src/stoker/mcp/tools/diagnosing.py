@@ -12,6 +12,7 @@ from stoker.mcp.brief import first, log_lines, untrusted
 from stoker.mcp.desk import Desk
 from stoker.mcp.tool import Arguments, OneBox, Tool, named
 from stoker.records import Cause, Diagnosis
+from stoker.written_paths import is_there
 
 MOST_FINDINGS, MOST_LINES = 4, 4
 TEXT_LETTERS = 1_000_000
@@ -107,7 +108,8 @@ def _read(file: str | None, text: str | None, context: str | None) -> Diagnosis:
     if text is not None:
         return diagnose_source(io.BytesIO(text.encode(errors="replace")), "text", read_context(context))
     path = Path(file or "")
-    if not path.is_absolute() or not path.is_file():  # a pipe would never end, and `-` is where this session comes from
+    is_file = is_there(path) and path.is_file()  # a pipe would never end, and `-` is where this session comes from
+    if not path.is_absolute() or not is_file:
         raise WrongUse(f"{file} is no file with a whole path", next_step="give its whole path, or its text")
     return diagnose_log(str(path), context)
 
