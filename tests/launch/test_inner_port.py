@@ -58,6 +58,14 @@ def test_replicas_that_need_a_port_each_pick_their_own(flags: dict[str, Any], is
     assert ("--nccl-port" in words(*(Setting(name, value, "a test") for name, value in flags.items()))) == is_given
 
 
+def test_what_the_users_program_says_counts_too() -> None:
+    for word in ("--dp-size", "--nccl-port", "--config"):
+        plan: Plan = make_plan(
+            engine="sglang", engine_version="0.5.16", program=("python3", "-m", "sglang.launch_server", word, "2")
+        )
+        assert with_inner_port(plan, lambda: 61_007) == plan
+
+
 @pytest.mark.parametrize("flag", ["--nccl-port", "--nccl_port", "--dist-init-addr", "--nccl-init-addr"])
 def test_what_is_said_already_holds(flag: str) -> None:
     assert words(Setting(flag, "29501", "the user said so")) == (flag, "29501")

@@ -20,10 +20,11 @@ BECAUSE = "the engine would pick one of the kernel's, which another program may 
 def with_inner_port(plan: Plan, pick: Callable[[], int]) -> Plan:
     """Returns the plan as it is started: with a port that `pick` found, where its engine takes one and none is said."""
     flag = _flag_of(plan)
-    said = {one.name.replace("_", "-"): one.value for one in plan.settings}
+    said: dict[str, object] = dict.fromkeys(plan.program)  # the user's own words before ours, with values that nobody knows
+    said |= {one.name.replace("_", "-"): one.value for one in plan.settings}
     if not flag or {flag, *SAID_OTHERWISE} & said.keys():
         return plan
-    if SHARED not in said and any(str(said.get(name, 1)) != "1" for name in REPLICAS):
+    if said.get(SHARED) is not True and any(str(said.get(name, 1)) != "1" for name in REPLICAS):
         return plan
     return msgspec.structs.replace(plan, settings=(*plan.settings, Setting(flag, pick(), BECAUSE)))
 

@@ -28,9 +28,8 @@ class RunningAdoptedContainer(ContainerRunning):
 
     def __init__(self, api: DockerApi, found: Document, log: Path) -> None:
         container = str(found["Id"])
-        copied = ContainerLog(
-            api, container, log, has_terminal=bool(found["Config"].get("Tty"))
-        )  # as `docker run -t` makes it
+        has_terminal = bool(found["Config"].get("Tty"))  # as `docker run -t` makes it
+        copied = ContainerLog(api, container, log, has_terminal)
         super().__init__(api, container, found["State"].get("Pid") or None, copied)
         variables = [f"{name}={value}" for name, value in variables_of_container(found).items()]
         self.key = read_key(words_of_container(found), variables)
