@@ -9,11 +9,20 @@ from stoker.errors import WrongUse
 
 def whole_path(written: str, folder: Path) -> str:
     """Returns a path of the file's as a whole one; raises WrongUse where its `~name` is nobody's."""
+    return str(folder / expand_home(written))
+
+
+def expand_home(written: str | Path, variable: str = "") -> Path:
+    """Returns a path with the home for its `~` or `~name`; raises WrongUse where the name is nobody's.
+
+    `variable` is the one of the environment that says it.
+    """
     try:
-        return str(folder / Path(written).expanduser())
+        return Path(written).expanduser()
     except RuntimeError as problem:
+        said = f"`{written}`" + (f" of ${variable}" if variable else "")
         raise WrongUse(
-            f"`{written}` begins with a user's name that this machine does not know", next_step="write the whole path"
+            f"{said} begins with a user's name that this machine does not know", next_step="write the whole path"
         ) from problem
 
 

@@ -317,3 +317,23 @@ def test_a_verb_that_does_not_exist_is_wrong_use_with_the_one_that_was_meant(hom
     done = home.run(word, code=2)
     assert f"there is no verb `{word}`" in done.stderr
     assert hint in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "~nobody-here/m"], ["fetch", "org/name", "--to", "~nobody-here/m", "--dry-run"],
+        ["install", "prometheus", "--to", "~nobody-here", "--gateway", "127.0.0.1:8000"],
+    ],
+)  # fmt: skip
+def test_a_home_of_nobody_is_named(home: Home, words: list[str]) -> None:
+    told = home.run(*words, code=2).stderr
+    assert "`~nobody-here" in told
+    assert "begins with a user's name that this machine does not know" in told
+    assert "Stoker itself failed" not in told
+
+
+@pytest.mark.parametrize("words", [["facts"], ["plan", "org/name"], ["fetch", "org/name", "--dry-run"]])
+def test_a_variable_that_names_a_home_of_nobody_is_named_too(home: Home, words: list[str]) -> None:
+    home.environment["HF_HOME"] = "~nobody-here"
+    assert "`~nobody-here` of $HF_HOME begins with a user's name" in home.run(*words, code=2).stderr

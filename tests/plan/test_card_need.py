@@ -9,7 +9,7 @@ import pytest
 from known import GB10, H200, QWEN, report_of
 
 from stoker.plan.choose import with_id
-from stoker.records import GIB, Abilities, Setting
+from stoker.records import GIB, Abilities, Machine, Setting
 from support import make_model, make_plan
 
 
@@ -47,6 +47,39 @@ def test_llamacpp_has_on_the_card_what_it_was_told_to_put_there(layers: int | No
     on_card = sum(line.need_bytes for line in report.budget.lines if line.pool == "gpu")
     assert report.plan.card_need_bytes == int(on_card * share)
     assert report_of("llamacpp", model, machine=GB10, gpu_layers=layers).plan.card_need_bytes == 0
+
+
+CARD = msgspec.structs.replace(H200.gpus[0], memory_total_bytes=24 * GIB, memory_used_bytes=0)
+HOST = msgspec.structs.replace(H200.memory, total_bytes=64 * GIB, available_bytes=60 * GIB)
+BOX = msgspec.structs.replace(H200, gpus=(CARD,), memory=HOST)
+LARGE = make_model(layers=40, file_bytes=40 * GIB, kv_bytes_per_token=1000)
+
+
+@pytest.mark.parametrize(
+    ("layers", "told"),
+    [
+        (None, ""), (0, ""), (10, ""), (30, "they take 31.6 GiB, and the card has 24.0 GiB"),
+        (40, "they take 42.1 GiB, and the card has 24.0 GiB"),
+    ],
+)  # fmt: skip
+def test_a_gguf_larger_than_the_card_is_refused_only_where_it_has_to_lie_there(layers: int | None, told: str) -> None:
+    report = report_of("llamacpp", LARGE, machine=BOX, gpu_layers=layers)
+    assert [one.why for one in report.findings if one.level == "forbid"] == ([told] if told else [])
+    assert report.budget is not None
+    room_bytes = CARD.memory_total_bytes if layers == LARGE.layers else HOST.total_bytes
+    assert report.budget.usable_bytes + sum(line.need_bytes for line in report.budget.kept) == room_bytes
+
+
+def test_a_gguf_that_is_not_all_on_the_card_is_held_against_the_machines_free_memory() -> None:
+    machine = msgspec.structs.replace(BOX, memory=msgspec.structs.replace(HOST, available_bytes=30 * GIB))
+    [finding] = [one for one in report_of("llamacpp", LARGE, machine=machine).findings if one.rule == "budget-not-now"]
+    assert "30.0 GiB are available now" in finding.why
+
+
+@pytest.mark.parametrize(("machine", "layers", "known"), [(H200, None, False), (H200, 40, True), (GB10, None, True)])
+def test_a_cards_speed_is_predicted_only_of_what_lies_there_whole(machine: Machine, layers: int | None, known: bool) -> None:
+    model = make_model(layers=40, file_bytes=8 * GIB, parameters=8 * 10**9, hidden_size=4096)
+    assert (report_of("llamacpp", model, machine=machine, gpu_layers=layers).speed is not None) is known
 
 
 def test_llamacpps_own_word_for_all_layers_is_known() -> None:

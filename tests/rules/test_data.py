@@ -38,6 +38,8 @@ def test_a_rule_is_as_it_should_be(rule: Rule) -> None:
         ("[[rule]]\nid = 'a'", "missing required field"),
         ("[[rule]]\nid = 'Not A Name'", "cannot be read"),
         ("[[rule]\n", "cannot be read"),
+        ("rule = 3", "Expected `array`, got `int`"),
+        ("[[rules]]\nid = 'a'", "unknown field `rules`"),
     ],
 )
 def test_a_malformed_rule_is_named_with_its_file(tmp_path: Path, text: str, what: str) -> None:

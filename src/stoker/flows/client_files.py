@@ -13,6 +13,7 @@ from pathlib import Path
 
 from stoker.clients import Client
 from stoker.errors import StokerError, WrongUse
+from stoker.written_paths import expand_home
 
 OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
 TRUSTED = "trusted_folders.toml"
@@ -38,7 +39,7 @@ def client_home(client: Client, environment: Mapping[str, str]) -> Path:
     """Returns the folder that holds a client's settings: the one that its variable names, or its own in the user's home."""
     moved = environment.get(client.home_variable, "") if client.home_variable else ""
     home = Path(environment.get("HOME") or Path.home())
-    return Path(moved).expanduser() if moved else home / f".{client.name}" if client.home_variable else home
+    return expand_home(moved, client.home_variable) if moved else home / f".{client.name}" if client.home_variable else home
 
 
 def _own_places(client: Client, environment: Mapping[str, str]) -> list[Path]:

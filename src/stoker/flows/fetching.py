@@ -26,6 +26,7 @@ from stoker.flows.checking import check_model
 from stoker.flows.completing import Consent, complete
 from stoker.flows.images import fetch_image
 from stoker.records import Fetched, FetchSettings, FetchView, Wish
+from stoker.written_paths import expand_home
 
 Role = Literal["model", "draft"]
 
@@ -139,7 +140,7 @@ def find_token(settings: FetchSettings, folder: Path) -> str | None:
     """Returns the token from the file that the settings name, else from where the hub's own tools keep it."""
     if settings.token_file is None:
         return read_token()
-    file = folder / Path(settings.token_file).expanduser()
+    file = folder / expand_home(settings.token_file)
     try:
         token = file.read_text().strip()
     except (OSError, ValueError) as problem:

@@ -17,6 +17,7 @@ from stoker.watch.prometheus.dashboard import render_dashboard
 from stoker.watch.prometheus.rules import render_rules
 from stoker.watch.prometheus.settings import CERTIFICATE, KEY, RULES, Target, render_alertmanager, render_prometheus
 from stoker.watch.prometheus.text import OURS
+from stoker.written_paths import expand_home
 
 FOLDER = "/etc/prometheus"
 DASHBOARD = "stoker-dashboard.json"
@@ -99,7 +100,7 @@ def _notes(wanted: Wanted) -> Iterator[str]:
 
 def write_files(view: PrometheusView, folder: str) -> None:
     """Writes the files under their own names; raises Refused where another's would be lost, before anything is written."""
-    place = Path(folder).expanduser()
+    place = expand_home(folder)
     wanted = {place / Path(file.path).name: file for file in view.files}
     strange = [str(path) for path in wanted if path.exists() and not _is_ours(path)]
     if strange:

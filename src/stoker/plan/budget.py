@@ -102,7 +102,12 @@ def room_of(machine: Machine, parameters: Mapping[str, float]) -> Room:
         used = gpu.memory_used_bytes
         available = None if used is None else gpu.memory_total_bytes - used
         return Room(gpu.memory_total_bytes, gpu.memory_total_bytes - system_bytes, available, "gpu")
-    total = machine.memory.total_bytes
+    return machine_room(machine, parameters)
+
+
+def machine_room(machine: Machine, parameters: Mapping[str, float]) -> Room:
+    """Returns the room of the machine's own memory, whatever card it has."""
+    system_bytes, total = int(parameters.get("system_gib", 0.0) * GIB), machine.memory.total_bytes
     return Room(total, total - system_bytes, machine.memory.available_bytes, "both")
 
 

@@ -7,7 +7,7 @@ import msgspec
 from stoker.engines import find
 from stoker.engines.llamacpp import COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_BYTES
 from stoker.errors import Refused
-from stoker.plan.budget import CACHE, budget_of, cache_bytes, kv_bytes_of, room_of
+from stoker.plan.budget import CACHE, budget_of, cache_bytes, kv_bytes_of, machine_room, room_of
 from stoker.plan.choose import choose_plan, with_id
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.ground import Ground
@@ -84,15 +84,22 @@ def _in_image(plan: Plan, ground: Ground) -> Plan:
 
 
 def offloaded_share(plan: Plan, model: Model) -> float:
-    """Returns the share of the layers that llama.cpp was told to put on the card.
+    """Returns the share of the layers that llama.cpp was told to put on the card; other engines put all there.
 
     0 where it was not told: it then takes what it finds free there, or knows of no card, and nothing can be asked for it.
     """
+    if plan.engine != LLAMACPP:
+        return 1.0
     said = next((str(one.value) for one in plan.settings if one.name in OFFLOAD), "")
     if said == "all":
         return 1.0
     count = int(said) if said.isdecimal() else 0  # "auto" and -1 leave it to llama.cpp
     return min(1.0, count / model.layers) if model.layers else float(count > 0)
+
+
+def is_all_offloaded(plan: Plan, model: Model) -> bool:
+    """Tells whether all layers have to lie on the card."""
+    return offloaded_share(plan, model) == 1
 
 
 def _budget(ground: Ground, plan: Plan) -> Budget:
@@ -114,7 +121,9 @@ def _budget(ground: Ground, plan: Plan) -> Budget:
     unknown = tuple(f"the KV cache of {model.name}" for model in models if model.kv_bytes_per_token is None)
     if prompt_bytes is None:
         unknown += (UNBOUNDED,)
-    return budget_of(lines, room_of(ground.machine, numbers), numbers, kv, one_request, context, unknown)
+    # What llama.cpp was not told to put on the card it computes from the machine's memory.
+    room = (room_of if is_all_offloaded(plan, ground.model) else machine_room)(ground.machine, numbers)
+    return budget_of(lines, room, numbers, kv, one_request, context, unknown)
 
 
 def _prompt_lines(prompt_bytes: int | None) -> tuple[BudgetLine, ...]:

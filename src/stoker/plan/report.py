@@ -19,13 +19,13 @@ from stoker.plan.flag_findings import find_wrong_flags
 from stoker.plan.gate import with_gate
 from stoker.plan.ground import Ground
 from stoker.plan.lint import by_level
-from stoker.plan.llamacpp import offloaded_share, plan_llamacpp
+from stoker.plan.llamacpp import is_all_offloaded, offloaded_share, plan_llamacpp
 from stoker.plan.room import Claim, to_stop, together_share
 from stoker.plan.secrets import hide_words, without_secrets
 from stoker.plan.serving import Served, plan_serving
 from stoker.plan.speed.of_plan import predict_plan
 from stoker.plan.wishes import USER, check_wish
-from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, Setting, say_bytes
+from stoker.records import GIB, Budget, Finding, Level, MissingFile, Model, Plan, Report, Setting, SpeedView, say_bytes
 from stoker.rules.match import match_rules
 
 NATIVE = "mistral"
@@ -59,18 +59,26 @@ def make_report(ground: Ground) -> Report:
     )
     found = (
         *_of_model(model, ground.engine),
-        *_of_budget(budget, model, context, ground),
+        *(_of_layers(plan, ground) or _of_budget(budget, plan, context, ground)),
         *findings,
         *_beside(ground, budget),
     )
-    left, speed = left_to_engine(ground, plan), predict_plan(plan, model, ground.machine, ground.draft)
-    return Report(plan, budget, ground.engine_because, tuple(by_level(found)), left, others, speed)
+    left = left_to_engine(ground, plan)
+    return Report(plan, budget, ground.engine_because, tuple(by_level(found)), left, others, _speed(ground, plan))
 
 
 def _on_card(ground: Ground, plan: Plan, counted: Budget) -> int:
     """How much of what a plan needs lies on a card of its own, by the budget as it was counted."""
     on_card_bytes = card_need_bytes(counted, ground.machine, plan.memory_need_bytes)
-    return int(on_card_bytes * offloaded_share(plan, ground.model)) if ground.engine == LLAMACPP else on_card_bytes
+    return int(on_card_bytes * offloaded_share(plan, ground.model))
+
+
+def _speed(ground: Ground, plan: Plan) -> SpeedView | None:
+    """What is predicted; None where part of the model may be computed beside the card that the prediction is of."""
+    is_of_card = room_of(ground.machine, {}).pool == "gpu"
+    if is_of_card and not is_all_offloaded(plan, ground.model):
+        return None
+    return predict_plan(plan, ground.model, ground.machine, ground.draft)
 
 
 def left_to_engine(ground: Ground, plan: Plan) -> tuple[Setting, ...]:
@@ -151,12 +159,23 @@ def _missing(model: Model, file: MissingFile, level: Level) -> Finding:
     )  # fmt: skip
 
 
-def _of_budget(budget: Budget, model: Model, context: int, ground: Ground) -> tuple[Finding, ...]:
-    need, usable = say_bytes(budget.total_bytes), say_bytes(budget.usable_bytes)
+def _of_layers(plan: Plan, ground: Ground) -> tuple[Finding, ...]:
+    """What is wrong with the number of layers that llama.cpp was told to put on a card."""
+    card = room_of(ground.machine, {})
+    if plan.engine != LLAMACPP or plan.card_need_bytes <= card.usable_bytes:
+        return ()
+    why = f"they take {say_bytes(plan.card_need_bytes)}, and the card has {say_bytes(card.usable_bytes)}"
+    fix = "set a smaller `gpu_layers`, or leave it to llama.cpp"
+    what = f"the layers of {ground.model.name} that are to lie on the card do not fit there"
+    return (Finding("forbid", TOO_BIG, what, why, fix, severity="oom"),)
+
+
+def _of_budget(budget: Budget, plan: Plan, context: int, ground: Ground) -> tuple[Finding, ...]:
+    need, usable, model = say_bytes(budget.total_bytes), say_bytes(budget.usable_bytes), ground.model
     if not budget.fits_machine:
         return (_too_big(budget, model, context, need, usable),)
     if budget.fits_now is False and budget.available_bytes is not None:
-        is_on_card = room_of(ground.machine, {}).pool == "gpu"
+        is_on_card = room_of(ground.machine, {}).pool == "gpu" and is_all_offloaded(plan, ground.model)
         running = [msgspec.structs.replace(one, held_bytes=one.card_bytes) if is_on_card else one for one in ground.running]
         return (_not_now(budget, model, need, running),)
     return ()

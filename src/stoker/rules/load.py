@@ -11,7 +11,7 @@ import msgspec
 
 from stoker.config import find_paths
 from stoker.errors import StokerError, WrongUse
-from stoker.records import Rule
+from stoker.records import Record, Rule
 
 DATA = Path(__file__).parent / "data"
 # Folders named after an engine hold what concerns that engine alone; the others concern all of them.
@@ -23,6 +23,12 @@ def folders() -> list[str]:
     return sorted(folder.name for folder in DATA.iterdir() if folder.is_dir())
 
 
+class RuleFile(Record, frozen=True):
+    """What a file of rules may hold; any other table is a word mistyped, which would be passed over in silence."""
+
+    rule: tuple[Rule, ...] = ()
+
+
 @cache
 def load_folder(folder: str) -> tuple[Rule, ...]:
     """Returns the rules of one folder, in the order of the files and in them; raises StokerError where one is malformed."""
@@ -32,8 +38,7 @@ def load_folder(folder: str) -> tuple[Rule, ...]:
 def read_rules(file: Path) -> tuple[Rule, ...]:
     """Returns the rules of one file; raises StokerError that names the file and what is wrong."""
     try:
-        tree = tomllib.loads(file.read_text(encoding="utf-8"))
-        return tuple(msgspec.convert(table, Rule) for table in tree.get("rule", []))
+        return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), RuleFile).rule
     except (ValueError, msgspec.ValidationError) as problem:
         raise StokerError(f"the rules in {file.name} cannot be read", why=str(problem)) from problem
 

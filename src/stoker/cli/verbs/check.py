@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 HELP = """Show what a model on disk is, which engines load it, what is missing, and where that comes from.
@@ -26,8 +24,9 @@ def check(model: str, as_json: bool) -> None:
     from stoker.cli.show import say_json
     from stoker.flows.checking import check_model
     from stoker.flows.models import describe_model
+    from stoker.written_paths import expand_home
 
-    view = check_model(Path(model).expanduser())
+    view = check_model(expand_home(model))
     if as_json:
         say_json(view)
     else:

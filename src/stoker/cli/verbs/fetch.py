@@ -51,11 +51,12 @@ def fetch(
     from stoker.config import find_paths, read_config
     from stoker.flows.fetching import fetch as fetch_order
     from stoker.flows.fetching import make_order
+    from stoker.written_paths import expand_home
 
     paths = find_paths()
     config = read_config(paths.config)
     order = make_order(config, paths, model=model, service=service, draft=draft, revision=revision, settings=settings)
-    order = order._replace(to=to.expanduser().absolute() if to else None, everything=everything, is_dry_run=is_dry_run)
+    order = order._replace(to=expand_home(to).absolute() if to else None, everything=everything, is_dry_run=is_dry_run)
     teller = Teller(says_yes=yes)
     view = fetch_order(order, teller.desk())
     if as_json:

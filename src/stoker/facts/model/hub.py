@@ -10,6 +10,7 @@ import msgspec
 
 from stoker.facts.model.documents import read_content
 from stoker.records import Pin
+from stoker.written_paths import expand_home
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 REVISION = re.compile(r"[A-Za-z0-9][\w.-]{0,127}")
@@ -30,9 +31,9 @@ def find_cache(environment: Mapping[str, str]) -> Path | None:
     """Returns the hub's cache folder, by the variables that its own library asks, in its order."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if environment.get(name):
-            return Path(environment[name]).expanduser()
+            return expand_home(environment[name], name)
     if environment.get("HF_HOME"):
-        return Path(environment["HF_HOME"]).expanduser() / "hub"
+        return expand_home(environment["HF_HOME"], "HF_HOME") / "hub"
     if environment.get("XDG_CACHE_HOME"):
         return Path(environment["XDG_CACHE_HOME"]) / "huggingface/hub"
     return Path(environment["HOME"]) / ".cache/huggingface/hub" if environment.get("HOME") else None
