@@ -15,18 +15,24 @@ SHARE_STEP = 0.01
 CACHE, RAY = "KV cache", "ray"
 
 
-def kv_bytes_of(models: list[Model], context_total: int) -> int:
-    """Returns llama.cpp's cache of so many tokens; a model that does not tell its shape is not counted."""
-    return sum((model.kv_bytes_per_token or 0) * context_total for model in models)
+def kv_bytes_of(models: list[Model], context_total: int, value_bytes: float = SIXTEEN_BIT_BYTES) -> int:
+    """Returns llama.cpp's cache of so many tokens; a model that does not tell its shape is not counted.
+
+    `value_bytes` are those of the first model's cache; a draft's keeps 16 bits a value.
+    """
+    model, *drafts = ((model.kv_bytes_per_token or 0) * context_total for model in models)
+    return model - int(model * (1 - value_bytes / SIXTEEN_BIT_BYTES)) + sum(drafts)
 
 
-def predict_need_bytes(models: list[Model], context_total: int, prompt_bytes: int = 0) -> tuple[int, str]:
+def predict_need_bytes(
+    models: list[Model], context_total: int, prompt_bytes: int = 0, value_bytes: float = SIXTEEN_BIT_BYTES
+) -> tuple[int, str]:
     """Returns what llama.cpp needs for these models with a cache of `context_total` tokens, and how it was counted.
 
-    `prompt_bytes` are those of its prompt cache, which lies beside the other.
+    `prompt_bytes` are those of its prompt cache, which lies beside the other; `value_bytes` as for `kv_bytes_of`.
     """
     weights_bytes = sum(model.file_bytes for model in models)
-    kv_bytes = kv_bytes_of(models, context_total)
+    kv_bytes = kv_bytes_of(models, context_total, value_bytes)
     compute_bytes = COMPUTE_FLOOR_BYTES + int(weights_bytes * COMPUTE_SHARE)
     need_bytes = weights_bytes + kv_bytes + prompt_bytes + compute_bytes + PROCESS_BYTES
     unknown = [model.name for model in models if model.kv_bytes_per_token is None]

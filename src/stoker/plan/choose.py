@@ -18,6 +18,7 @@ from stoker.engines.llamacpp import (
 from stoker.errors import Refused
 from stoker.plan.asked import OWN_FLAGS, check_own
 from stoker.plan.budget import kv_bytes_of, predict_need_bytes
+from stoker.plan.cache_type import cache_value_bytes
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.prompt_cache import choose_prompt_cache, prompt_cache_bytes
 from stoker.plan.wishes import USER, check_wish
@@ -45,7 +46,9 @@ def choose_plan(
             f"`context` times `parallel` is {total:,} tokens", next_step=f"stay at {MOST_CONTEXT_TOKENS:,} or less together"
         )
     models = [model, draft] if draft else [model]
-    prompts = choose_prompt_cache(wish, kv_bytes_of(models, total), bound)
+    own = tuple(_own_flags(wish))
+    value_bytes = cache_value_bytes(own)
+    prompts = choose_prompt_cache(wish, kv_bytes_of(models, total, value_bytes), bound)
     settings = (
         Setting("context", context, context_because),
         Setting("parallel", parallel, parallel_because),
@@ -55,10 +58,10 @@ def choose_plan(
         *_batches(wish),
         *_speculation(wish, model, draft),
         *_reasoning(wish),
-        *_own_flags(wish),
+        *own,
     )
-    prompt_bytes = prompt_cache_bytes((*prompts, *_own_flags(wish))) or 0
-    need_bytes, memory_because = predict_need_bytes(models, total, prompt_bytes)
+    prompt_bytes = prompt_cache_bytes((*prompts, *own)) or 0
+    need_bytes, memory_because = predict_need_bytes(models, total, prompt_bytes, value_bytes)
     plan = Plan(
         plan_id="",
         service=wish.name,

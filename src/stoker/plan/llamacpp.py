@@ -7,7 +7,8 @@ import msgspec
 from stoker.engines import find
 from stoker.engines.llamacpp import COMPUTE_FLOOR_BYTES, COMPUTE_SHARE, PROCESS_BYTES
 from stoker.errors import Refused
-from stoker.plan.budget import CACHE, budget_of, cache_bytes, kv_bytes_of, machine_room, room_of
+from stoker.plan.budget import CACHE, SIXTEEN_BIT_BYTES, budget_of, cache_bytes, kv_bytes_of, machine_room, room_of
+from stoker.plan.cache_type import cache_value_bytes
 from stoker.plan.choose import choose_plan, with_id
 from stoker.plan.engine_choice import LLAMACPP
 from stoker.plan.ground import Ground
@@ -107,11 +108,13 @@ def _budget(ground: Ground, plan: Plan) -> Budget:
     context = next(int(str(one.value)) for one in plan.settings if one.name == "context")
     models = [ground.model, ground.draft] if ground.draft else [ground.model]
     weights = sum(model.file_bytes for model in models)
-    one_request = sum(cache_bytes(model, context, 1) or 0 for model in models)
-    kv, prompt_bytes = kv_bytes_of(models, total), prompt_cache_bytes(plan.settings)
+    value_bytes, prompt_bytes = cache_value_bytes(plan.settings), prompt_cache_bytes(plan.settings)
+    widths = (value_bytes, SIXTEEN_BIT_BYTES)
+    one_request = sum(cache_bytes(model, context, 1, width) or 0 for model, width in zip(models, widths, strict=False))
+    kv = kv_bytes_of(models, total, value_bytes)
     lines = (
         BudgetLine("weights", weights, "the files of the model" + (" and its draft" if ground.draft else "")),
-        BudgetLine(CACHE, kv, f"{total:,} tokens, shared by all requests"),
+        BudgetLine(CACHE, kv, f"{total:,} tokens at {value_bytes * 8:g} bits a value, shared by all requests"),
         BudgetLine("buffers", COMPUTE_FLOOR_BYTES + int(weights * COMPUTE_SHARE), "a floor and 5 % of the weights"),
         *_prompt_lines(prompt_bytes),
         BudgetLine("process", PROCESS_BYTES, "the server before any weights", "host"),
